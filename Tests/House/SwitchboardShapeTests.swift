@@ -7,7 +7,7 @@ struct SwitchboardShapeTests {
     @Test("The switchboard has at most 15 stored properties; other state belongs to parts with tests of their own")
     func properties() {
         let file = Self.files.first { $0.path.hasSuffix("/Switchboard.swift") }
-        let body = (file?.code ?? []).drop { !$0.hasPrefix("public struct Switchboard:") }.prefix { $0 != "}" }
+        let body = (file?.code ?? []).drop { !$0.hasPrefix("package struct Switchboard:") }.prefix { $0 != "}" }
         #expect(!body.isEmpty, "the file no longer contains the type")
         let stored = body.filter {
             $0.contains(/^    (\S+ )*(let|var) \w+(: [^{]+)?( = .*)?$/) && !$0.contains("func ")

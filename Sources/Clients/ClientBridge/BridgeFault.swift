@@ -1,11 +1,11 @@
 /// Why the bridge refuses a text: the member that is wrong, and what it must be.
 ///
 /// A fault is a bug of the caller. The client core has not changed.
-public struct BridgeFault: Error, Equatable, Sendable {
+package struct BridgeFault: Error, Equatable, Sendable {
     /// The member, such as `uuid`; `nil` when the text as a whole is wrong.
-    public let member: String?
+    package let member: String?
     /// The reason for the refusal, in English.
-    public let message: String
+    package let message: String
 
     init(_ member: String, _ message: String) {
         self.member = member
@@ -18,5 +18,5 @@ public struct BridgeFault: Error, Equatable, Sendable {
     }
 
     /// The fault as one line, such as `uuid: must be a UUID`.
-    public var line: String { member.map { "\($0): \(message)" } ?? message }
+    package var line: String { member.map { "\($0): \(message)" } ?? message }
 }

@@ -1,5 +1,5 @@
-public import CallClient
-public import CallCore
+package import CallClient
+package import CallCore
 import JSON
 
 /// The client core with inputs and outputs as JSON texts, for callers that are not written in Swift.
@@ -11,15 +11,15 @@ import JSON
 /// var client = try BridgedClient(configuration: Array(#"{"user":"11","device":"web-a","signalIDPrefix":"x"}"#.utf8))
 /// let outputs = try client.handle(Array(#"{"in":"connectionOpened"}"#.utf8), at: now)
 /// ```
-public struct BridgedClient: Sendable {
+package struct BridgedClient: Sendable {
     /// The client core.
-    public private(set) var client: CallClient
+    package private(set) var client: CallClient
 
     /// Creates a client core from the JSON form of its configuration.
     ///
     /// - Parameter text: a JSON object, in UTF-8.
     /// - Throws: ``BridgeFault`` if a member is missing, unknown, malformed or out of range.
-    public init(configuration text: [UInt8]) throws(BridgeFault) {
+    package init(configuration text: [UInt8]) throws(BridgeFault) {
         var members = try MemberReader(text)
         var configuration = CallClient.Configuration(
             user: try members.value("user", "a user id") { UserID($0) },
@@ -60,14 +60,14 @@ public struct BridgedClient: Sendable {
     /// - Returns: the outputs in UTF-8, in the order in which they must be carried out. Afterwards the core's `deadline` may
     ///   have changed.
     /// - Throws: ``BridgeFault`` if a member is missing, unknown, malformed or out of range; the core has then not changed.
-    public mutating func handle(_ input: [UInt8], at now: Moment) throws(BridgeFault) -> [UInt8] {
+    package mutating func handle(_ input: [UInt8], at now: Moment) throws(BridgeFault) -> [UInt8] {
         let input = try InputReader.input(input)
         let outputs = client.handle(input, at: now)
         return OutputWriter.text(of: outputs, calls: client.calls, isUrgent: input.isUrgent)
     }
 
     /// The JSON form of the core's state, in UTF-8: its moments, its clock skew and its calls.
-    public var state: [UInt8] {
+    package var state: [UInt8] {
         var json = JSONWriter()
         json.beginObject()
         if let deadline = client.deadline { json.member("deadline", deadline.milliseconds) }

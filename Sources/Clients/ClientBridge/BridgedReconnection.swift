@@ -1,5 +1,5 @@
-public import CallClient
-public import CallCore
+package import CallClient
+package import CallCore
 import JSON
 
 /// The state machine of the connection behind the same language of JSON texts as ``BridgedClient``.
@@ -9,17 +9,17 @@ import JSON
 /// let wanted = #"{"in":"wanted","urgent":true,"chance":417233}"#
 /// let outputs = try reconnection.handle(Array(wanted.utf8), at: now)  // [{"out":"open","number":1}]
 /// ```
-public struct BridgedReconnection: Sendable {
+package struct BridgedReconnection: Sendable {
     /// The state machine.
-    public private(set) var reconnection = Reconnection()
+    package private(set) var reconnection = Reconnection()
 
     /// Creates a machine without a connection, which wants none yet.
-    public init() {}
+    package init() {}
 
     /// Takes the JSON form of one input and returns the outputs as a JSON array.
     ///
     /// - Throws: ``BridgeFault`` if the text is no input; the machine has then not changed.
-    public mutating func handle(_ input: [UInt8], at now: Moment) throws(BridgeFault) -> [UInt8] {
+    package mutating func handle(_ input: [UInt8], at now: Moment) throws(BridgeFault) -> [UInt8] {
         var members = try MemberReader(input)
         let input = try Self.input(&members)
         let chance: Int64 = try members.number("chance")
@@ -78,7 +78,7 @@ public struct BridgedReconnection: Sendable {
     }
 
     /// The JSON form of the machine's state: its moments, and the attempt whose socket is open or being opened.
-    public var state: [UInt8] {
+    package var state: [UInt8] {
         var json = JSONWriter()
         json.beginObject()
         if let deadline = reconnection.deadline { json.member("deadline", deadline.milliseconds) }

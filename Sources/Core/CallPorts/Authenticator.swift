@@ -1,7 +1,7 @@
 /// The port to the keys: it verifies bearer tokens, and the capabilities that pushes carry.
 ///
 /// Called on every thread that serves connections.
-public protocol Authenticator: Sendable {
+package protocol Authenticator: Sendable {
     /// Returns the identity in a bearer token, verified at a moment in seconds since 1970.
     func authenticate(_ token: String, atSeconds now: Int64) throws(AuthenticationError) -> Principal
 
@@ -15,7 +15,7 @@ public protocol Authenticator: Sendable {
 /// The reason why a token or a capability is refused, with a sentence for the client.
 ///
 /// The sentence never contains text that the client sent.
-public enum AuthenticationError: Error, Equatable, Sendable {
+package enum AuthenticationError: Error, Equatable, Sendable {
     /// The text is not a valid token or capability.
     case invalid(String)
     /// The token or capability was valid, and has expired.

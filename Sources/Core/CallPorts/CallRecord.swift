@@ -1,30 +1,30 @@
-public import CallCore
+package import CallCore
 
 /// A stored call: the data with which a call is continued after a restart and shown in the history.
-public struct CallRecord: Equatable, Sendable {
+package struct CallRecord: Equatable, Sendable {
     /// The state of the call's session.
-    public var session: CallSession.Snapshot
+    package var session: CallSession.Snapshot
     /// The room as the caller named it, for example `p2p:11-10`.
-    public var room: String
+    package var room: String
     /// The caller's displayed name, from an offer or from the caller's token; `nil` = neither has one.
-    public var displayName: String?
+    package var displayName: String?
     /// Why the call is hidden from its callee; `nil` = it is shown.
-    public var hidden: Hidden? { didSet { session.isHidden = hidden != nil } }
+    package var hidden: Hidden? { didSet { session.isHidden = hidden != nil } }
     /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
-    public var scheduled: ScheduledRing?
+    package var scheduled: ScheduledRing?
     /// Whether the callee was in another call when this call began.
-    public var isWaiting = false
+    package var isWaiting = false
     /// Whether the callee set do-not-disturb while the call rang.
-    public var wasSilencedByDoNotDisturb = false
+    package var wasSilencedByDoNotDisturb = false
     /// The results of the call's pushes, by device; a push under way has no result yet and is not stored.
-    public var pushes: [DeviceID: PushOutcome] = [:]
+    package var pushes: [DeviceID: PushOutcome] = [:]
     /// The `end` signals that were accepted under the call's callId, oldest first.
-    public var ends: [AcceptedSignal] = []
+    package var ends: [AcceptedSignal] = []
     /// The offers and answers that earlier calls under the callId accepted, oldest first.
-    public var descriptions: [AcceptedSignal] = []
+    package var descriptions: [AcceptedSignal] = []
 
     /// Why a call is hidden from its callee.
-    public enum Hidden: String, Sendable, CaseIterable {
+    package enum Hidden: String, Sendable, CaseIterable {
         /// The callee has blocked the caller.
         case block
         /// The callee has set do-not-disturb.
@@ -34,7 +34,7 @@ public struct CallRecord: Equatable, Sendable {
     }
 
     /// The result of a push for the call.
-    public enum PushOutcome: String, Sendable {
+    package enum PushOutcome: String, Sendable {
         /// APNs accepted the push.
         case accepted
         /// The push cannot be delivered.
@@ -42,7 +42,7 @@ public struct CallRecord: Equatable, Sendable {
     }
 
     /// A call with the given members.
-    public init(session: CallSession.Snapshot, room: String, displayName: String?, hidden: Hidden?) {
+    package init(session: CallSession.Snapshot, room: String, displayName: String?, hidden: Hidden?) {
         self.session = session
         self.room = room
         self.displayName = displayName
@@ -53,7 +53,7 @@ public struct CallRecord: Equatable, Sendable {
     /// A call with the given members; nobody has muted or declined it.
     ///
     /// `reason`: Used only if `endedAt` is not `nil`. An ended call without a reason counts as failed.
-    public init(
+    package init(
         number: CallNumber,
         id: CallID,
         epoch: UInt32,
@@ -101,36 +101,36 @@ public struct CallRecord: Equatable, Sendable {
 
 extension CallRecord {
     /// The call's number, unique over all calls and epochs.
-    @inlinable public var number: CallNumber { session.number }
+    @inlinable package var number: CallNumber { session.number }
     /// The callId that the caller chose.
-    @inlinable public var id: CallID { session.key.id }
+    @inlinable package var id: CallID { session.key.id }
     /// The epoch: counts the calls of these two users under the callId, from 1.
-    @inlinable public var epoch: UInt32 { session.epoch }
+    @inlinable package var epoch: UInt32 { session.epoch }
     /// The calling user.
-    @inlinable public var caller: UserID { session.caller }
+    @inlinable package var caller: UserID { session.caller }
     /// The called user.
-    @inlinable public var callee: UserID { session.key.pair.other(than: session.caller) }
+    @inlinable package var callee: UserID { session.key.pair.other(than: session.caller) }
     /// Whether the call has video.
-    @inlinable public var hasVideo: Bool { session.hasVideo }
+    @inlinable package var hasVideo: Bool { session.hasVideo }
     /// When the offer came.
-    @inlinable public var startedAt: Moment { session.startedAt }
+    @inlinable package var startedAt: Moment { session.startedAt }
     /// When ringing stops by itself.
-    @inlinable public var ringUntil: Moment { session.ringUntil }
+    @inlinable package var ringUntil: Moment { session.ringUntil }
     /// When the callee answered; `nil` = nobody has answered.
-    @inlinable public var answeredAt: Moment? { session.answeredAt }
+    @inlinable package var answeredAt: Moment? { session.answeredAt }
     /// When the call became active, by the first `connected` of a device in the answered call; `nil` = it has not yet.
-    @inlinable public var activeAt: Moment? { session.activeAt }
+    @inlinable package var activeAt: Moment? { session.activeAt }
     /// When the call ended; `nil` = it is live.
-    @inlinable public var endedAt: Moment? { session.ending?.at }
+    @inlinable package var endedAt: Moment? { session.ending?.at }
     /// Why the call ended; `nil` = it is live.
-    @inlinable public var reason: EndReason? { session.ending?.reason }
+    @inlinable package var reason: EndReason? { session.ending?.reason }
     /// The callId of the call that goes on instead of this one; `nil` = no call does.
-    @inlinable public var replacedBy: CallID? { session.ending?.replacedBy }
+    @inlinable package var replacedBy: CallID? { session.ending?.replacedBy }
     /// The devices that take or took part: the caller's first.
-    @inlinable public var legs: [Leg] { session.legs }
+    @inlinable package var legs: [Leg] { session.legs }
 
     /// The state of the call.
-    public var state: CallState {
+    package var state: CallState {
         if session.ending != nil { return .ended }
         if activeAt != nil { return .active }
         return answeredAt == nil ? .ringing : .answered
@@ -138,27 +138,27 @@ extension CallRecord {
 }
 
 /// A log entry as it is stored.
-public struct EntryRecord: Equatable, Sendable {
+package struct EntryRecord: Equatable, Sendable {
     /// The entry.
-    public var entry: LogEntry
+    package var entry: LogEntry
     /// The JSON object that is relayed, in UTF-8: the frame without the bytes reserved for the transport's header.
-    public var object: ArraySlice<UInt8>
+    package var object: ArraySlice<UInt8>
 
     /// An entry with its object.
     @inlinable
-    public init(_ entry: LogEntry, object: ArraySlice<UInt8>) {
+    package init(_ entry: LogEntry, object: ArraySlice<UInt8>) {
         self.entry = entry
         self.object = object
     }
 
     /// The entry's number in its log.
-    @inlinable public var seq: UInt64 { entry.seq }
+    @inlinable package var seq: UInt64 { entry.seq }
 }
 
 /// An accepted signal that must not pass for a new one when it is resent.
-public struct AcceptedSignal: Equatable, Sendable {
+package struct AcceptedSignal: Equatable, Sendable {
     /// The kind of an accepted signal.
-    public enum Kind: Equatable, Sendable {
+    package enum Kind: Equatable, Sendable {
         /// An `end`, with the reason why the call is over for the device that sent it; `nil` = no reason is known.
         case end(EndReason?)
         /// An offer or an answer. The digest of its description distinguishes it from another offer or answer that an
@@ -167,22 +167,22 @@ public struct AcceptedSignal: Equatable, Sendable {
     }
 
     /// The kind of the signal.
-    public let kind: Kind
+    package let kind: Kind
     /// The user that sent the signal.
-    public let user: UserID
+    package let user: UserID
     /// The device that sent the signal.
-    public let device: DeviceIdentity
+    package let device: DeviceIdentity
     /// The `id` that the device gave the signal.
-    public let id: SignalID
+    package let id: SignalID
     /// The epoch of the call that accepted the signal.
-    public let epoch: UInt32
+    package let epoch: UInt32
     /// The `seq` in the signal's ack; 0 = the signal needed no log entry.
-    public let seq: UInt64
+    package let seq: UInt64
     /// When the signal was accepted.
-    public let at: Moment
+    package let at: Moment
 
     /// A signal with the given members.
-    public init(kind: Kind, user: UserID, device: DeviceIdentity, id: SignalID, epoch: UInt32, seq: UInt64, at: Moment)
+    package init(kind: Kind, user: UserID, device: DeviceIdentity, id: SignalID, epoch: UInt32, seq: UInt64, at: Moment)
     {
         self.kind = kind
         self.user = user
@@ -194,5 +194,5 @@ public struct AcceptedSignal: Equatable, Sendable {
     }
 
     /// The reason why the call was over for the device, if the signal was an end.
-    public var reason: EndReason? { if case .end(let reason) = kind { reason } else { nil } }
+    package var reason: EndReason? { if case .end(let reason) = kind { reason } else { nil } }
 }

@@ -1,11 +1,11 @@
-public import CallCore
+package import CallCore
 
 /// The port to the database, which stores calls, devices and blocks.
 ///
 /// The switchboard holds in memory everything that its decisions depend on, except calls at rest. The store keeps the
 /// data for the next start, and for the history. Changes are committed in the order given, many at a time.
 /// Only ``open(at:)`` and ``close()`` block the event loop.
-public protocol CallStore: AnyObject, Sendable {
+package protocol CallStore: AnyObject, Sendable {
     /// Opens the store and reads the state with which the switchboard continues: devices, blocks, live calls with their
     /// logs, and which ended calls still have a log.
     ///
@@ -35,7 +35,7 @@ public protocol CallStore: AnyObject, Sendable {
 /// A report of a store to the event loop.
 ///
 /// The store passes it, on any thread, to the closure that the store was created with.
-public enum StoreReport: Sendable {
+package enum StoreReport: Sendable {
     /// Every change up to this ticket is durable.
     case committed(upTo: Ticket)
     /// Nothing can be written at present (because the disk is full, for instance). The store keeps trying, and queued
@@ -56,43 +56,43 @@ public enum StoreReport: Sendable {
 }
 
 /// The number of a commit; grows by one with each.
-public struct Ticket: Hashable, Comparable, Sendable {
+package struct Ticket: Hashable, Comparable, Sendable {
     /// The number, from 1.
-    public let rawValue: UInt64
+    package let rawValue: UInt64
 
     /// The ticket with this number.
     @inlinable
-    public init(rawValue: UInt64) { self.rawValue = rawValue }
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
 
     /// Whether `a` was issued before `b`.
     @inlinable
-    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// The number of a query, which its result repeats.
-public struct StoreQueryID: Hashable, Sendable {
+package struct StoreQueryID: Hashable, Sendable {
     /// The number, from 1.
-    public let rawValue: UInt64
+    package let rawValue: UInt64
 
     /// The query with this number.
     @inlinable
-    public init(rawValue: UInt64) { self.rawValue = rawValue }
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
 /// The reason why a store cannot do its work, in one sentence.
-public struct StoreFailure: Error, Equatable, Sendable {
+package struct StoreFailure: Error, Equatable, Sendable {
     /// The failure, and the remedy if there is one.
-    public let message: String
+    package let message: String
 
     /// A failure with this message.
-    public init(_ message: String) { self.message = message }
+    package init(_ message: String) { self.message = message }
 
     /// The failure of a query that still waited when the store was closed.
-    public static let closing = StoreFailure("The server is stopping.")
+    package static let closing = StoreFailure("The server is stopping.")
 }
 
 /// One change to store.
-public enum Change: Equatable, Sendable {
+package enum Change: Equatable, Sendable {
     /// A call began or changed; replaces the record with the same number.
     indirect case call(CallRecord)
     /// A log entry was appended to a call; (number, seq) is unique.
@@ -130,7 +130,7 @@ public enum Change: Equatable, Sendable {
 }
 
 /// A query to the store.
-public enum StoreQuery: Equatable, Sendable {
+package enum StoreQuery: Equatable, Sendable {
     /// A user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
     case history(UserID, limit: Int, before: CallNumber?)
     /// A call and its timeline.
@@ -152,20 +152,20 @@ public enum StoreQuery: Equatable, Sendable {
 /// A choice among calls: the newest call that fits.
 ///
 /// A callId alone may fit several calls, because it may be in use with several users and may be used again.
-public struct CallSelector: Equatable, Sendable {
+package struct CallSelector: Equatable, Sendable {
     /// The callId.
-    public var id: CallID
+    package var id: CallID
     /// The users that take part: empty for any users, one user, or two.
-    public var users: [UserID]
+    package var users: [UserID]
     /// The epoch of the call; `nil` = any.
-    public var epoch: UInt32?
+    package var epoch: UInt32?
     /// The user that asks; `nil` = an operator or a service, who may see every call.
     ///
     /// A call that is hidden from this user, by a block or because its callId was taken, is left out.
-    public var viewer: UserID?
+    package var viewer: UserID?
 
     /// A choice with the given members.
-    public init(_ id: CallID, of users: [UserID] = [], epoch: UInt32? = nil, seenBy viewer: UserID? = nil) {
+    package init(_ id: CallID, of users: [UserID] = [], epoch: UInt32? = nil, seenBy viewer: UserID? = nil) {
         self.id = id
         self.viewer = viewer
         self.users = users
@@ -173,7 +173,7 @@ public struct CallSelector: Equatable, Sendable {
     }
 
     /// Whether a call fits the choice.
-    public func matches(_ call: CallRecord) -> Bool {
+    package func matches(_ call: CallRecord) -> Bool {
         call.id == id && epoch ?? call.epoch == call.epoch
             && users.allSatisfy { call.caller == $0 || call.callee == $0 }
             && viewer.map { call.concerns($0) } ?? true
@@ -184,13 +184,13 @@ extension CallRecord {
     /// Whether a user may see the call: its caller may, unless the call is scheduled, and its callee unless a block or a
     /// taken callId hides it from them.
     @inlinable
-    public func concerns(_ user: UserID) -> Bool {
+    package func concerns(_ user: UserID) -> Bool {
         caller == user && scheduled == nil || callee == user && hidden != .block && hidden != .callIDTaken
     }
 }
 
 /// The result of a query to a store.
-public enum StoreResult: Equatable, Sendable {
+package enum StoreResult: Equatable, Sendable {
     /// The result of ``StoreQuery/history(_:limit:before:)``.
     case history([CallRecord])
     /// The result of ``StoreQuery/timeline(_:)``: the record, `nil` when there is no such call, and its events.
@@ -211,54 +211,54 @@ public enum StoreResult: Equatable, Sendable {
 }
 
 /// The contents of a store when it is opened.
-public struct StoredState: Equatable, Sendable {
+package struct StoredState: Equatable, Sendable {
     /// The live calls, with their logs, oldest first.
-    public var calls: [StoredCall] = []
+    package var calls: [StoredCall] = []
     /// The ended calls with a stored log, without that log, oldest first.
-    public var ended: [EndedCall] = []
+    package var ended: [EndedCall] = []
     /// Every device.
-    public var devices: [DeviceRecord] = []
+    package var devices: [DeviceRecord] = []
     /// Every block of one user by another.
-    public var blocks: [BlockRecord] = []
+    package var blocks: [BlockRecord] = []
     /// The users that have set do-not-disturb, each with its end.
-    public var doNotDisturb: [UserID: Moment] = [:]
+    package var doNotDisturb: [UserID: Moment] = [:]
     /// Every schedule.
-    public var schedules: [ScheduleRecord] = []
+    package var schedules: [ScheduleRecord] = []
     /// The moments of revocations: a user's tokens that were issued up to the user's moment are refused.
-    public var revocations: [UserID: Moment] = [:]
+    package var revocations: [UserID: Moment] = [:]
     /// The call directory's counters, and the numbers that users block.
-    public var numbers = StoredNumbers()
+    package var numbers = StoredNumbers()
     /// The highest call number ever used; 0 when there was no call.
-    public var lastCallNumber: Int64 = 0
+    package var lastCallNumber: Int64 = 0
     /// When the newest call in the history began; `nil` when there is none.
-    public var lastCallAt: Moment?
+    package var lastCallAt: Moment?
     /// How many times the store was opened without having been closed cleanly before.
     ///
     /// Counted since the last ``Change/uncleanStartsForgotten``. A start after a clean stop does not change the count.
-    public var uncleanStarts: Int = 0
+    package var uncleanStarts: Int = 0
     /// The invalid values that were found; the members above contain none of them.
-    public var damages: [DamagedValue] = []
+    package var damages: [DamagedValue] = []
 
     /// An empty store.
-    public init() {}
+    package init() {}
 
     /// Adds a call with a stored log, which is newer than all others: with the log if the call is live, without it if the
     /// call has ended.
-    public mutating func append(_ call: StoredCall) {
+    package mutating func append(_ call: StoredCall) {
         if let end = EndedCall(call.record) { ended.append(end) } else { calls.append(call) }
     }
 }
 
 /// A call with its log.
-public struct StoredCall: Equatable, Sendable {
+package struct StoredCall: Equatable, Sendable {
     /// The call.
-    public var record: CallRecord
+    package var record: CallRecord
     /// The log, in `seq` order.
-    public var entries: [EntryRecord]
+    package var entries: [EntryRecord]
 
     /// A call with its log.
     @inlinable
-    public init(record: CallRecord, entries: [EntryRecord]) {
+    package init(record: CallRecord, entries: [EntryRecord]) {
         self.record = record
         self.entries = entries
     }
@@ -267,25 +267,25 @@ public struct StoredCall: Equatable, Sendable {
 /// What a start needs of an ended call with a stored log.
 ///
 /// The rest is read when a client asks for the call.
-public struct EndedCall: Equatable, Sendable {
+package struct EndedCall: Equatable, Sendable {
     /// Which call it is, and its two users.
     ///
     /// `scheduled` of the identity tells only whether the call is scheduled.
-    public var identity: CallIdentity
+    package var identity: CallIdentity
     /// When the call ended.
-    public var endedAt: Moment
+    package var endedAt: Moment
     /// The sides with a device that may not know of the end.
-    public var uninformed: [Side]
+    package var uninformed: [Side]
 
     /// An ended call with the given members.
-    public init(_ identity: CallIdentity, endedAt: Moment, uninformed: [Side]) {
+    package init(_ identity: CallIdentity, endedAt: Moment, uninformed: [Side]) {
         self.identity = identity
         self.endedAt = endedAt
         self.uninformed = uninformed
     }
 
     /// The ended call of a record; `nil` = the call is live.
-    public init?(_ record: CallRecord) {
+    package init?(_ record: CallRecord) {
         guard let endedAt = record.endedAt else { return nil }
         let identity = CallIdentity(
             number: record.number,
@@ -299,22 +299,22 @@ public struct EndedCall: Equatable, Sendable {
     }
 
     /// Returns the sides with a device that may not know of the end.
-    public static func uninformed(_ legs: [Leg]) -> [Side] {
+    package static func uninformed(_ legs: [Leg]) -> [Side] {
         Side.allCases.filter { side in legs.contains { $0.side == side && $0.phase == .endNotDelivered } }
     }
 }
 
 /// A block of one user by another.
-public struct BlockRecord: Hashable, Sendable {
+package struct BlockRecord: Hashable, Sendable {
     /// The user that blocks.
-    public var by: UserID
+    package var by: UserID
     /// The user that is blocked.
-    public var blocked: UserID
+    package var blocked: UserID
     /// When the block was set.
-    public var at: Moment
+    package var at: Moment
 
     /// `by` blocked `blocked` at a moment.
-    public init(by: UserID, blocked: UserID, at: Moment) {
+    package init(by: UserID, blocked: UserID, at: Moment) {
         self.by = by
         self.blocked = blocked
         self.at = at

@@ -1,7 +1,7 @@
-public import CallCore
+package import CallCore
 
 /// Issues the capability that a push carries, so that a just-woken app with an expired token can fetch the call.
-public protocol CapabilityIssuer {
+package protocol CapabilityIssuer {
     /// Returns a capability for one device and one epoch of a call, valid until a moment (protocol, section 6).
     func capability(
         call: CallID,

@@ -2,33 +2,33 @@
 ///
 /// A value outside these ranges was not written by a server: it comes from a damaged disk or from SQL that somebody
 /// ran.
-public enum StorableRange {
+package enum StorableRange {
     /// Moments, in milliseconds since 1970: up to the second day of the year 2200 in UTC, when it is the year 2200 in
     /// every time zone.
-    public static let moments: ClosedRange<Int64> = 0...7_258_204_800_000
+    package static let moments: ClosedRange<Int64> = 0...7_258_204_800_000
     /// Ends of do-not-disturb, in milliseconds since 1970: as far ahead as the protocol allows.
-    public static let untils: ClosedRange<Int64> = 0...1 << 53
+    package static let untils: ClosedRange<Int64> = 0...1 << 53
     /// Numbers of calls and of their entries.
-    public static let numbers: ClosedRange<Int64> = 1...(1 << 62) - 1
+    package static let numbers: ClosedRange<Int64> = 1...(1 << 62) - 1
     /// Epochs of a callId.
-    public static let epochs: ClosedRange<Int64> = 1...1 << 31
+    package static let epochs: ClosedRange<Int64> = 1...1 << 31
     /// Counts, such as that of pushes without a reaction.
-    public static let counts: ClosedRange<Int64> = 0...1_000_000
+    package static let counts: ClosedRange<Int64> = 0...1_000_000
 }
 
 /// An invalid value in a store: see ``StorableRange``.
-public struct DamagedValue: Hashable, Sendable {
+package struct DamagedValue: Hashable, Sendable {
     /// The table that contains the value.
-    public var table: String
+    package var table: String
     /// The column that contains the value.
-    public var column: String
+    package var column: String
     /// The key of the row, as it was found; the key contains no secret.
-    public var row: String
+    package var row: String
     /// The remedy that was applied.
-    public var remedy: Remedy
+    package var remedy: Remedy
 
     /// The remedy for an invalid value.
-    public enum Remedy: String, Sendable {
+    package enum Remedy: String, Sendable {
         /// The nearest valid value is read in its place.
         case replaced
         /// The whole row is ignored when reading; it stays in the database.
@@ -36,7 +36,7 @@ public struct DamagedValue: Hashable, Sendable {
     }
 
     /// A damaged value with the given members.
-    public init(table: String, column: String, row: String, remedy: Remedy) {
+    package init(table: String, column: String, row: String, remedy: Remedy) {
         self.table = table
         self.column = column
         self.row = row

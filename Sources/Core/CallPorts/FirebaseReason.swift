@@ -1,26 +1,26 @@
 /// The reasons of Firebase that have consequences, as ``PushResult`` has them.
 ///
 /// Source: "ErrorCode", Firebase Cloud Messaging HTTP v1 API.
-public enum FirebaseReason {
+package enum FirebaseReason {
     /// 404: the app was removed, or its token was replaced.
-    public static let unregistered = "UNREGISTERED"
+    package static let unregistered = "UNREGISTERED"
     /// 400 that names the field `message.token`: the token is malformed.
     ///
     /// Firebase's own code is `INVALID_ARGUMENT`, as for any other fault of a message.
-    public static let invalidToken = "INVALID_REGISTRATION_TOKEN"
+    package static let invalidToken = "INVALID_REGISTRATION_TOKEN"
     /// 401: Google accepts the access token, but the app's own credentials for APNs or Web Push are bad or missing.
-    public static let thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
+    package static let thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
     /// Ringline's own word: the response is that of the token endpoint, which gave no reason.
-    public static let noAccessToken = "no_access_token"
+    package static let noAccessToken = "no_access_token"
     /// Ringline's own word: 401 with an access token that Google accepts for other devices.
-    public static let refusedForDevice = "refused_for_device"
+    package static let refusedForDevice = "refused_for_device"
 }
 
 extension PushResult {
     /// Whether this is Firebase's response that the push token is dead or malformed.
     ///
     /// The status belongs to it: a proxy, or the endpoint that gives out access tokens, may respond with the same words.
-    public var condemnsFirebaseToken: Bool {
+    package var condemnsFirebaseToken: Bool {
         switch self {
         case .response(404, FirebaseReason.unregistered, _), .response(400, FirebaseReason.invalidToken, _): true
         default: false

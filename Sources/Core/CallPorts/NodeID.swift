@@ -2,21 +2,21 @@
 ///
 /// A process makes a new id each time it starts. So a node that restarts does not take the record of its earlier run
 /// for its own.
-public struct NodeID: Hashable, Comparable, Sendable {
+package struct NodeID: Hashable, Comparable, Sendable {
     /// The id as text.
-    public let text: String
+    package let text: String
 
     /// The longest id, in bytes.
-    public static let maximumBytes = 64
+    package static let maximumBytes = 64
 
     /// Creates a node's id; `nil` if `text` does not have the form.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         guard (1...Self.maximumBytes).contains(text.utf8.count), text.utf8.allSatisfy(Self.admits) else { return nil }
         self.text = text
     }
 
     /// Returns whether `a` comes before `b` in byte order.
-    public static func < (a: Self, b: Self) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
+    package static func < (a: Self, b: Self) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
 
     private static func admits(_ byte: UInt8) -> Bool {
         switch byte {
@@ -31,18 +31,18 @@ public struct NodeID: Hashable, Comparable, Sendable {
 ///
 /// The database compares it at each commit, so a commit of an earlier owner is refused. It has nothing to do with the
 /// epoch of a call.
-public struct OwnerEpoch: Hashable, Comparable, Sendable {
+package struct OwnerEpoch: Hashable, Comparable, Sendable {
     /// The number, from 1; 0 = no node has ever owned the calls.
-    public let rawValue: UInt64
+    package let rawValue: UInt64
 
     /// Creates the ownership with this number.
     @inlinable
-    public init(rawValue: UInt64) { self.rawValue = rawValue }
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
 
     /// The number before the first ownership.
-    public static let none = OwnerEpoch(rawValue: 0)
+    package static let none = OwnerEpoch(rawValue: 0)
 
     /// Returns whether `a` is the earlier ownership.
     @inlinable
-    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }

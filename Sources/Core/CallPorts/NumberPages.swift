@@ -1,29 +1,29 @@
-public import CallCore
+package import CallCore
 
 /// A client's place in the reading of a list.
 ///
 /// A client reads a list page by page: first the whole list, later what has changed since. The cursor of a page says
 /// where the next page begins, and the cursor of the last page says from which version the next changes count. The
 /// server stores no cursor.
-public struct NumberCursor: Equatable, Sendable {
+package struct NumberCursor: Equatable, Sendable {
     /// The list.
-    public var list: NumberList
+    package var list: NumberList
     /// The version of the lists when the client began to read: changes up to it have been read after the last page.
-    public var version: Int64
+    package var version: Int64
     /// The place within the reading; `nil` = the client has read everything up to ``version``.
-    public var place: Place?
+    package var place: Place?
 
     /// A place within a reading.
-    public struct Place: Equatable, Sendable {
+    package struct Place: Equatable, Sendable {
         /// The version since which the reading shows changes; `nil` = it shows the whole list.
-        public var since: Int64?
+        package var since: Int64?
         /// The number of the next page, from 2.
-        public var page: Int64
+        package var page: Int64
         /// The last number of the page before.
-        public var after: PhoneNumber
+        package var after: PhoneNumber
 
         /// A place with the given members.
-        public init(since: Int64?, page: Int64, after: PhoneNumber) {
+        package init(since: Int64?, page: Int64, after: PhoneNumber) {
             self.since = since
             self.page = page
             self.after = after
@@ -31,18 +31,18 @@ public struct NumberCursor: Equatable, Sendable {
     }
 
     /// A cursor with the given members.
-    public init(_ list: NumberList, version: Int64, place: Place? = nil) {
+    package init(_ list: NumberList, version: Int64, place: Place? = nil) {
         self.list = list
         self.version = version
         self.place = place
     }
 
     /// The longest text of a cursor, in bytes.
-    public static let maximumBytes = 80
+    package static let maximumBytes = 80
 
     /// The cursor as text: `i12`, `i12-3-821012345678` or, while changes since version 7 are read,
     /// `i12-3-821012345678-7`.
-    public var text: String {
+    package var text: String {
         let start = "\(list == .identities ? "i" : "b")\(version)"
         guard let place else { return start }
         let middle = "\(start)-\(place.page)-\(place.after.text)"
@@ -50,7 +50,7 @@ public struct NumberCursor: Equatable, Sendable {
     }
 
     /// Reads the text of a cursor; `nil` if it is not exactly as ``text`` writes it.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let bytes = text.utf8
         guard bytes.count <= Self.maximumBytes, let letter = bytes.first else { return nil }
         switch letter {
@@ -81,18 +81,18 @@ public struct NumberCursor: Equatable, Sendable {
 }
 
 /// A request for a page of a user's list.
-public struct NumberRead: Equatable, Sendable {
+package struct NumberRead: Equatable, Sendable {
     /// The user.
-    public var user: UserID
+    package var user: UserID
     /// The list.
-    public var list: NumberList
+    package var list: NumberList
     /// The client's place; `nil` = the client has read nothing.
-    public var cursor: NumberCursor?
+    package var cursor: NumberCursor?
     /// The largest number of lines.
-    public var limit: Int
+    package var limit: Int
 
     /// A request with the given members.
-    public init(user: UserID, list: NumberList, cursor: NumberCursor?, limit: Int) {
+    package init(user: UserID, list: NumberList, cursor: NumberCursor?, limit: Int) {
         self.user = user
         self.list = list
         self.cursor = cursor
@@ -100,23 +100,23 @@ public struct NumberRead: Equatable, Sendable {
     }
 
     /// The number of changes above which the whole list is shown instead of the changes.
-    public static let mostChanges = 100_000
+    package static let mostChanges = 100_000
     /// The most rows of a list that are read for one page: the page ends there, however few lines it has.
     ///
     /// Up to this many changes are found by their versions and sorted. If there are more, the list is read in the order
     /// of its numbers, from the cursor on.
-    public static let mostRows = 10_000
+    package static let mostRows = 10_000
 
     /// The most changes that are counted to choose how the page is read.
     ///
     /// Only the first page must also tell whether there are more than ``mostChanges``.
-    public var countedChanges: Int { (cursor?.place == nil ? Self.mostChanges : Self.mostRows) + 1 }
+    package var countedChanges: Int { (cursor?.place == nil ? Self.mostChanges : Self.mostRows) + 1 }
 
     /// Returns the page that the request asks for.
     ///
     /// A cursor that is older than the stored removals, or newer than the lists (as after the restoration of a backup),
     /// leads to the first page of the whole list. So does one since which too much has changed (`hasTooManyChanges`).
-    public func step(in state: NumberState, hasTooManyChanges: Bool = false) -> NumberStep {
+    package func step(in state: NumberState, hasTooManyChanges: Bool = false) -> NumberStep {
         let start = NumberStep(since: nil, version: state.version, page: 1, after: 0)
         guard let cursor, (state.oldest...max(state.oldest, state.version)).contains(cursor.version) else {
             return start
@@ -136,18 +136,18 @@ public struct NumberRead: Equatable, Sendable {
 }
 
 /// The page to read next.
-public struct NumberStep: Equatable, Sendable {
+package struct NumberStep: Equatable, Sendable {
     /// The version since which the page shows changes; `nil` = it shows the whole list.
-    public var since: Int64?
+    package var since: Int64?
     /// The version from which the next changes count once all pages were read.
-    public var version: Int64
+    package var version: Int64
     /// The number of the page, from 1.
-    public var page: Int64
+    package var page: Int64
     /// The number after which the page begins; 0 = at the first.
-    public var after: Int64
+    package var after: Int64
 
     /// A page with the given members.
-    public init(since: Int64?, version: Int64, page: Int64, after: Int64) {
+    package init(since: Int64?, version: Int64, page: Int64, after: Int64) {
         self.since = since
         self.version = version
         self.page = page
@@ -156,38 +156,38 @@ public struct NumberStep: Equatable, Sendable {
 }
 
 /// A page of a list.
-public struct NumberPage: Equatable, Sendable {
+package struct NumberPage: Equatable, Sendable {
     /// The list.
-    public var list: NumberList
+    package var list: NumberList
     /// The page's place.
-    public var step: NumberStep
+    package var step: NumberStep
     /// The version of the lists when the page was read.
-    public var version: Int64
+    package var version: Int64
     /// The lines as clients receive them (protocol, section 5.10).
     ///
     /// They are bytes and not records, because a page has up to 10,000 lines, and the event loop only passes them on.
-    public var lines: [UInt8] = []
+    package var lines: [UInt8] = []
     /// The number of lines.
-    public var count = 0
+    package var count = 0
     /// The last number that was read, even if it has no line; 0 = none was read.
-    public var last: Int64 = 0
+    package var last: Int64 = 0
     /// The number of rows and index entries that were read for the page.
-    public var rowsRead = 0
+    package var rowsRead = 0
     /// Whether no page follows.
-    public var isLast = true
+    package var isLast = true
 
     /// The largest size of a page in bytes: a page with long names has fewer lines than its client allows.
-    public static let mostBytes = 512 * 1_024
+    package static let mostBytes = 512 * 1_024
 
     /// An empty page.
-    public init(_ list: NumberList, _ step: NumberStep, at version: Int64) {
+    package init(_ list: NumberList, _ step: NumberStep, at version: Int64) {
         self.list = list
         self.step = step
         self.version = version
     }
 
     /// The cursor for the request that follows.
-    public var cursor: NumberCursor {
+    package var cursor: NumberCursor {
         guard !isLast, let last = PhoneNumber(rawValue: last) else { return NumberCursor(list, version: step.version) }
         return NumberCursor(
             list,
@@ -204,7 +204,7 @@ public struct NumberPage: Equatable, Sendable {
     ///   - isShown: Whether the number is in the list; `false` = it was removed.
     ///   - limit: The largest number of lines.
     /// - Returns: `false` if the page is full, so that the line belongs to the next page.
-    public mutating func append(_ number: PhoneNumber, _ label: String?, isShown: Bool, limit: Int) -> Bool {
+    package mutating func append(_ number: PhoneNumber, _ label: String?, isShown: Bool, limit: Int) -> Bool {
         guard count < limit, lines.count < Self.mostBytes else {
             isLast = false
             return false
@@ -243,7 +243,7 @@ public struct NumberPage: Equatable, Sendable {
     ///     `nil` = there is no further one.
     ///   - nextShared: The same for the list for all users.
     /// - Throws: The errors of the two.
-    public mutating func scan<Failure: Error>(
+    package mutating func scan<Failure: Error>(
         limit: Int,
         own nextOwn: () throws(Failure) -> NumberRow?,
         shared nextShared: () throws(Failure) -> NumberRow?

@@ -1,7 +1,7 @@
-public import CallCore
+package import CallCore
 
 /// A list of phone numbers in the call directory.
-public enum NumberList: Int64, Sendable, CaseIterable {
+package enum NumberList: Int64, Sendable, CaseIterable {
     /// The names of callers.
     case identities = 0
     /// The numbers that a user blocks.
@@ -11,18 +11,18 @@ public enum NumberList: Int64, Sendable, CaseIterable {
 /// A number in a list, or the record that it was removed from the list.
 ///
 /// Removed numbers are kept for a while, so that a client can be told what has changed since it last read the list.
-public struct NumberRow: Equatable, Sendable {
+package struct NumberRow: Equatable, Sendable {
     /// The number.
-    public var number: PhoneNumber
+    package var number: PhoneNumber
     /// The name that is shown for the number; `nil` in a list of blocked numbers, and for a removed number.
-    public var label: String?
+    package var label: String?
     /// The version of the lists that brought this row.
-    public var version: Int64
+    package var version: Int64
     /// When the number was removed; `nil` = it is in the list.
-    public var removedAt: Moment?
+    package var removedAt: Moment?
 
     /// A row with the given members.
-    public init(number: PhoneNumber, label: String? = nil, version: Int64 = 0, removedAt: Moment? = nil) {
+    package init(number: PhoneNumber, label: String? = nil, version: Int64 = 0, removedAt: Moment? = nil) {
         self.number = number
         self.label = label
         self.version = version
@@ -31,24 +31,24 @@ public struct NumberRow: Equatable, Sendable {
 
     /// Whether a list that contains `other` shows the same as one that contains this row.
     @inlinable
-    public func shows(the other: NumberRow) -> Bool {
+    package func shows(the other: NumberRow) -> Bool {
         (removedAt == nil) == (other.removedAt == nil) && label == other.label
     }
 }
 
 /// The counters of all lists.
-public struct NumberState: Equatable, Sendable {
+package struct NumberState: Equatable, Sendable {
     /// The number of the newest change of any list; 0 = there was none.
     ///
     /// It never goes back.
-    public var version: Int64
+    package var version: Int64
     /// The oldest version since which every removal is still stored.
-    public var oldest: Int64
+    package var oldest: Int64
     /// The number of names for all users.
-    public var count: Int
+    package var count: Int
 
     /// Counters with the given values.
-    public init(version: Int64 = 0, oldest: Int64 = 0, count: Int = 0) {
+    package init(version: Int64 = 0, oldest: Int64 = 0, count: Int = 0) {
         self.version = version
         self.oldest = oldest
         self.count = count
@@ -56,21 +56,21 @@ public struct NumberState: Equatable, Sendable {
 }
 
 /// A change of one list.
-public struct NumberChange: Equatable, Sendable {
+package struct NumberChange: Equatable, Sendable {
     /// The user whose list changes; `nil` = the list for all users.
-    public var owner: UserID?
+    package var owner: UserID?
     /// The list.
-    public var list: NumberList
+    package var list: NumberList
     /// The rows to write, each number at most once; each replaces the row with the same number.
-    public var rows: [NumberRow]
+    package var rows: [NumberRow]
     /// The counters after the change; a store never lets a version go back.
-    public var state: NumberState
+    package var state: NumberState
 
     /// The number of removals that a store forgets in one transaction, which takes some milliseconds.
-    public static let forgottenAtOnce = 5_000
+    package static let forgottenAtOnce = 5_000
 
     /// A change with the given members.
-    public init(owner: UserID?, list: NumberList, rows: [NumberRow], state: NumberState) {
+    package init(owner: UserID?, list: NumberList, rows: [NumberRow], state: NumberState) {
         self.owner = owner
         self.list = list
         self.rows = rows
@@ -79,31 +79,31 @@ public struct NumberChange: Equatable, Sendable {
 }
 
 /// The rows of an update that would change a list.
-public struct NumberComparison: Equatable, Sendable {
+package struct NumberComparison: Equatable, Sendable {
     /// A row that would change something.
-    public struct Difference: Equatable, Sendable {
+    package struct Difference: Equatable, Sendable {
         /// The row of the update.
-        public var row: NumberRow
+        package var row: NumberRow
         /// Whether the row's number is in the list now.
-        public var isPresent: Bool
+        package var isPresent: Bool
 
         /// A difference with the given members.
-        public init(row: NumberRow, isPresent: Bool) {
+        package init(row: NumberRow, isPresent: Bool) {
             self.row = row
             self.isPresent = isPresent
         }
 
         /// By how much the row changes the number of rows that the list shows: -1, 0 or 1.
-        public var growth: Int { (row.removedAt == nil ? 1 : 0) - (isPresent ? 1 : 0) }
+        package var growth: Int { (row.removedAt == nil ? 1 : 0) - (isPresent ? 1 : 0) }
     }
 
     /// The rows that would change something, in the order of the update.
-    public var differences: [Difference]
+    package var differences: [Difference]
     /// How many numbers are in the list of a user; 0 for the list for all users, whose count is in ``NumberState``.
-    public var count: Int
+    package var count: Int
 
     /// A comparison with the given members.
-    public init(_ differences: [Difference], count: Int) {
+    package init(_ differences: [Difference], count: Int) {
         self.differences = differences
         self.count = count
     }
@@ -114,7 +114,7 @@ public struct NumberComparison: Equatable, Sendable {
     ///   - update: The rows of the update.
     ///   - stored: The stored rows among these numbers, those of removed numbers included.
     ///   - count: See ``count``.
-    public init(of update: [NumberRow], with stored: [PhoneNumber: NumberRow], count: Int) {
+    package init(of update: [NumberRow], with stored: [PhoneNumber: NumberRow], count: Int) {
         self.init([], count: count)
         for row in update {
             let old =
@@ -126,12 +126,12 @@ public struct NumberComparison: Equatable, Sendable {
 }
 
 /// The data of the call directory that a start of the server needs.
-public struct StoredNumbers: Equatable, Sendable {
+package struct StoredNumbers: Equatable, Sendable {
     /// The counters.
-    public var state = NumberState()
+    package var state = NumberState()
     /// The numbers that each user blocks.
-    public var blocked: [UserID: Set<PhoneNumber>] = [:]
+    package var blocked: [UserID: Set<PhoneNumber>] = [:]
 
     /// An empty directory.
-    public init() {}
+    package init() {}
 }

@@ -1,22 +1,22 @@
-public import CallCore
+package import CallCore
 
 /// The record of who owns the calls.
-public struct OwnerRow: Equatable, Sendable {
+package struct OwnerRow: Equatable, Sendable {
     /// The ownership; each claim raises it.
-    public var epoch: OwnerEpoch
+    package var epoch: OwnerEpoch
     /// The node that owns the calls or owned them last; `nil` = a server that is not one of several nodes, or none.
-    public var node: NodeID?
+    package var node: NodeID?
     /// The address at which that node accepts links of other nodes: host and port, or empty.
-    public var address: String
+    package var address: String
     /// The time until the lease runs out, by the database's clock; 0 or less = it has run out.
-    public var lease: Moment.Duration
+    package var lease: Moment.Duration
     /// Whether the owner has released the calls.
-    public var isReleased: Bool
+    package var isReleased: Bool
     /// The node to which the owner has released the calls; `nil` = any node.
-    public var heir: NodeID?
+    package var heir: NodeID?
 
     /// Creates a record of these parts.
-    public init(
+    package init(
         epoch: OwnerEpoch,
         node: NodeID?,
         address: String,
@@ -33,5 +33,5 @@ public struct OwnerRow: Equatable, Sendable {
     }
 
     /// Whether the lease has run out.
-    public var isExpired: Bool { lease <= .milliseconds(0) }
+    package var isExpired: Bool { lease <= .milliseconds(0) }
 }

@@ -5,7 +5,7 @@
 /// anything: `Cluster.Tenure` decides when a node claims.
 ///
 /// Only ``open()`` and ``close()`` block the caller; the results of all others are reported.
-public protocol OwnershipRegister: AnyObject, Sendable {
+package protocol OwnershipRegister: AnyObject, Sendable {
     /// Connects to the database, brings its tables to this version, and enters this node into the list of nodes.
     ///
     /// Called once, before everything else. The list is kept up to date until ``close()``.
@@ -37,7 +37,7 @@ public protocol OwnershipRegister: AnyObject, Sendable {
 /// A report of an ownership register to the event loop.
 ///
 /// The register passes it, on any thread, to the closure that the register was created with.
-public enum OwnershipReport: Sendable {
+package enum OwnershipReport: Sendable {
     /// The record, as it was read.
     indirect case row(OwnerRow)
     /// The record could not be read.
@@ -53,18 +53,18 @@ public enum OwnershipReport: Sendable {
 }
 
 /// The store of a node that has claimed the calls, already open.
-public struct ClaimedStore: Sendable {
+package struct ClaimedStore: Sendable {
     /// The ownership that the claim began.
-    public let epoch: OwnerEpoch
+    package let epoch: OwnerEpoch
     /// The store; it is released with ``ReleasableStore/close(releasingTo:)``.
-    public let store: any ReleasableStore
+    package let store: any ReleasableStore
     /// The data that the store contained after the claim.
-    public let state: StoredState
+    package let state: StoredState
     /// The nodes, besides this one, that were in the list of nodes and were seen in the last 5 s.
-    public let others: Set<NodeID>
+    package let others: Set<NodeID>
 
     /// Creates a claimed store of these parts.
-    public init(epoch: OwnerEpoch, store: any ReleasableStore, state: StoredState, others: Set<NodeID>) {
+    package init(epoch: OwnerEpoch, store: any ReleasableStore, state: StoredState, others: Set<NodeID>) {
         self.epoch = epoch
         self.store = store
         self.state = state
@@ -73,7 +73,7 @@ public struct ClaimedStore: Sendable {
 }
 
 /// A store that another node can take over.
-public protocol ReleasableStore: CallStore {
+package protocol ReleasableStore: CallStore {
     /// Commits all queued changes and releases the calls to a node, the heir; `nil` = to any node.
     ///
     /// Blocks the caller, as ``CallStore/close()`` does.

@@ -1,31 +1,31 @@
-public import CallCore
+package import CallCore
 
 /// The identity of a client: the contents of a verified token or capability.
-public struct Principal: Equatable, Sendable {
+package struct Principal: Equatable, Sendable {
     /// The user.
-    public var user: UserID
+    package var user: UserID
     /// A fingerprint that distinguishes the token from others.
-    public var fingerprint: TokenFingerprint
+    package var fingerprint: TokenFingerprint
     /// The user's displayed name; `nil` = the token has none.
-    public var name: String?
+    package var name: String?
     /// The device that the token names; `nil` = the token names none.
-    public var device: DeviceID?
+    package var device: DeviceID?
     /// The group rooms that the user may enter, by full name.
-    public var rooms: Set<String>
+    package var rooms: Set<String>
     /// Whether the client is a service, which may act for any user.
-    public var isService: Bool
+    package var isService: Bool
     /// When the token expires; `nil` = the token does not say, or the client presented a capability.
-    public var expiresAt: Moment?
+    package var expiresAt: Moment?
     /// When the token was issued, to the second; `nil` = the token does not contain it.
-    public var issuedAt: Moment?
+    package var issuedAt: Moment?
     /// Whether the token writes the user as a JSON integer.
-    public var userIsInteger: Bool
+    package var userIsInteger: Bool
 
     /// The one call that the client may act in, if it has presented a push's capability and not a token.
-    public var scope: CallScope?
+    package var scope: CallScope?
 
     /// The identity from a token.
-    public init(
+    package init(
         user: UserID,
         fingerprint: TokenFingerprint,
         name: String? = nil,
@@ -48,7 +48,7 @@ public struct Principal: Equatable, Sendable {
     }
 
     /// The identity from a push's capability: one device of the user, in one epoch of one call.
-    public init(user: UserID, scope: CallScope) {
+    package init(user: UserID, scope: CallScope) {
         self.init(user: user, fingerprint: TokenFingerprint(rawValue: 0), device: scope.device)
         self.scope = scope
     }
@@ -57,14 +57,14 @@ public struct Principal: Equatable, Sendable {
     ///
     /// A token without a moment of issue is covered, because it may have been issued at any time.
     @inlinable
-    public func isRevoked(upTo moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
+    package func isRevoked(upTo moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
 
     /// Returns the device that a request comes from.
     ///
     /// It is the device of the capability, else the device that the request names (`device`), else the device that the
     /// token names, else the device that the token stands for.
     @inlinable
-    public func deviceIdentity(named device: DeviceID?) -> DeviceIdentity {
+    package func deviceIdentity(named device: DeviceID?) -> DeviceIdentity {
         if let scope { return DeviceIdentity(id: scope.device, fingerprint: fingerprint) }
         if let id = device ?? self.device { return DeviceIdentity(id: id, fingerprint: fingerprint) }
         return DeviceIdentity(unnamed: fingerprint)
@@ -72,18 +72,18 @@ public struct Principal: Equatable, Sendable {
 }
 
 /// The scope of a push's capability (protocol, section 6).
-public struct CallScope: Equatable, Sendable {
+package struct CallScope: Equatable, Sendable {
     /// The call.
-    public var call: CallID
+    package var call: CallID
     /// The epoch of the call.
-    public var epoch: UInt32
+    package var epoch: UInt32
     /// The other user of the call.
-    public var peer: UserID
+    package var peer: UserID
     /// The device that was pushed.
-    public var device: DeviceID
+    package var device: DeviceID
 
     /// A scope with the given members.
-    public init(call: CallID, epoch: UInt32, peer: UserID, device: DeviceID) {
+    package init(call: CallID, epoch: UInt32, peer: UserID, device: DeviceID) {
         self.call = call
         self.epoch = epoch
         self.peer = peer

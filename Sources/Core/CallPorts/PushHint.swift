@@ -3,7 +3,7 @@
 /// Sources: "Handling notification responses from APNs" and "Sending web push notifications in web apps and browsers",
 /// Apple Developer Documentation; "ErrorCode", Firebase Cloud Messaging HTTP v1 API; "google.rpc.Code", Google API client
 /// libraries.
-public enum PushHint {
+package enum PushHint {
     private static let texts: [String: String] = [
         "BadDeviceToken":
             "the token belongs to the other APNs environment or to another app: builds from Xcode have sandbox tokens",
@@ -81,7 +81,7 @@ public enum PushHint {
     }
 
     /// Returns why a push of this kind was only logged.
-    public static func notConfigured(_ kind: PushKind) -> String {
+    package static func notConfigured(_ kind: PushKind) -> String {
         switch kind {
         case .voip, .alert: "no APNs key is configured"
         case .firebase: "no Firebase service account is configured"
@@ -90,10 +90,10 @@ public enum PushHint {
     }
 
     /// Returns the reason that a timeline shows for a push of this kind that was only logged.
-    public static func onlyLogged(_ kind: PushKind) -> String { notConfigured(kind) + ": pushes are only logged" }
+    package static func onlyLogged(_ kind: PushKind) -> String { notConfigured(kind) + ": pushes are only logged" }
 
     /// Returns what an operator can do about a push of this kind that was only logged.
-    public static func remedy(_ kind: PushKind) -> String {
+    package static func remedy(_ kind: PushKind) -> String {
         switch kind {
         case .voip, .alert: "start the server with --apns-key-file, --apns-key-id and --apns-team-id"
         case .firebase: "start the server with --fcm-service-account-file"
@@ -102,19 +102,19 @@ public enum PushHint {
     }
 
     /// Returns what an operator can do about a push of this kind that got no response, for this reason.
-    public static func remedy(_ kind: PushKind, withoutResponse reason: String) -> String {
+    package static func remedy(_ kind: PushKind, withoutResponse reason: String) -> String {
         if reason == onlyLogged(kind) { return remedy(kind) }
         return PushResult.Fault(rawValue: reason)?.remedy ?? network
     }
 
     /// The advice when a push service cannot be reached, or does not respond.
-    public static let network = "check the network, the proxy, and whether the firewall allows port 443"
+    package static let network = "check the network, the proxy, and whether the firewall allows port 443"
 
     /// Whether a reason is one that a push service is known to give.
-    public static func knows(_ reason: String) -> Bool { texts[reason] != nil || webTexts[reason] != nil }
+    package static func knows(_ reason: String) -> Bool { texts[reason] != nil || webTexts[reason] != nil }
 
     /// Returns the meaning of a response to a push of this kind; `nil` = it needs no explanation, or is unknown.
-    public static func text(forStatus status: Int, _ reason: String?, _ kind: PushKind) -> String? {
+    package static func text(forStatus status: Int, _ reason: String?, _ kind: PushKind) -> String? {
         guard !PushResult.isAcceptance(status) else { return nil }
         // Browsers' push services use words of Apple's and Google's in another sense.
         guard kind != .web else { return reason.flatMap { webTexts[$0] } ?? webText(status) }
@@ -123,7 +123,7 @@ public enum PushHint {
 
     /// Returns what the result of a push of this kind means, or what the operator can do about it; `nil` = the result
     /// needs no explanation, or its reason is unknown.
-    public static func text(for result: PushResult, _ kind: PushKind) -> String? {
+    package static func text(for result: PushResult, _ kind: PushKind) -> String? {
         switch result {
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
             text(forStatus: status, reason, kind)
@@ -138,7 +138,7 @@ public enum PushHint {
 
 extension PushResult.Fault {
     /// What can be done about it.
-    public var remedy: String {
+    package var remedy: String {
         switch self {
         case .hostNotAllowed: "start the server with --web-push-host for it, or let the page subscribe again"
         case .privateAddress: "name the host with its port in --web-push-host if it is a push service of yours"

@@ -1,5 +1,5 @@
 /// The kind of a push: the service that carries it, and what it does on the device.
-public enum PushKind: String, Sendable, CaseIterable {
+package enum PushKind: String, Sendable, CaseIterable {
     /// A VoIP push of APNs wakes the app, which reports the call to CallKit immediately. Priority 10.
     case voip
     /// A data message of Firebase wakes the app, which shows the call itself. Priority HIGH.
@@ -10,10 +10,10 @@ public enum PushKind: String, Sendable, CaseIterable {
     case alert
 
     /// Whether APNs carries the push.
-    public var isThroughAPNs: Bool { self == .voip || self == .alert }
+    package var isThroughAPNs: Bool { self == .voip || self == .alert }
 
     /// The name of the push service, or of the kind of service, that carries the push.
-    public var service: String {
+    package var service: String {
         switch self {
         case .voip, .alert: "APNs"
         case .firebase: "Firebase"
@@ -23,7 +23,7 @@ public enum PushKind: String, Sendable, CaseIterable {
 }
 
 /// The way to a device: a push service, and the address that the service gave the device.
-public enum PushRoute: Equatable, Sendable {
+package enum PushRoute: Equatable, Sendable {
     /// Through Apple's push service.
     case apns(APNsRoute)
     /// Through Firebase Cloud Messaging, to the device's registration token.
@@ -32,7 +32,7 @@ public enum PushRoute: Equatable, Sendable {
     case web(WebPushSubscription)
 
     /// The kind of push that this route carries.
-    public var kind: PushKind {
+    package var kind: PushKind {
         switch self {
         case .apns(let route): route.pushType == .voip ? .voip : .alert
         case .firebase: .firebase
@@ -41,7 +41,7 @@ public enum PushRoute: Equatable, Sendable {
     }
 
     /// The device's push token; for Web Push the subscription's endpoint.
-    public var token: String {
+    package var token: String {
         switch self {
         case .apns(let route): route.token
         case .firebase(let token): token
@@ -50,7 +50,7 @@ public enum PushRoute: Equatable, Sendable {
     }
 
     /// The APNs environment; `nil` = the route does not lead through APNs.
-    public var environment: APNsEnvironment? {
+    package var environment: APNsEnvironment? {
         switch self {
         case .apns(let route): route.environment
         case .firebase, .web: nil
@@ -58,7 +58,7 @@ public enum PushRoute: Equatable, Sendable {
     }
 
     /// The topic; `nil` = the route does not lead through APNs.
-    public var topic: String? {
+    package var topic: String? {
         switch self {
         case .apns(let route): route.topic
         case .firebase, .web: nil
@@ -66,7 +66,7 @@ public enum PushRoute: Equatable, Sendable {
     }
 
     /// The same route in the other APNs environment; `nil` = the route does not lead through APNs.
-    public var inOtherEnvironment: PushRoute? {
+    package var inOtherEnvironment: PushRoute? {
         guard case .apns(var route) = self else { return nil }
         route.environment = route.environment.other
         return .apns(route)
@@ -74,18 +74,18 @@ public enum PushRoute: Equatable, Sendable {
 }
 
 /// The way to a device through APNs.
-public struct APNsRoute: Equatable, Sendable {
+package struct APNsRoute: Equatable, Sendable {
     /// The device's push token, lower-case hex.
-    public var token: String
+    package var token: String
     /// The topic: `<bundle id>.voip` for a VoIP push, the bundle id for an alert.
-    public var topic: String
+    package var topic: String
     /// The Apple service to use.
-    public var environment: APNsEnvironment
+    package var environment: APNsEnvironment
     /// The value of `apns-push-type`.
-    public var pushType: PushType
+    package var pushType: PushType
 
     /// The push types that are used (`apns-push-type`).
-    public enum PushType: String, Sendable {
+    package enum PushType: String, Sendable {
         /// Wakes the app.
         case voip
         /// Shows a notification.
@@ -93,7 +93,7 @@ public struct APNsRoute: Equatable, Sendable {
     }
 
     /// A route with the given members.
-    public init(token: String, topic: String, environment: APNsEnvironment, pushType: PushType) {
+    package init(token: String, topic: String, environment: APNsEnvironment, pushType: PushType) {
         self.token = token
         self.topic = topic
         self.environment = environment
@@ -102,12 +102,12 @@ public struct APNsRoute: Equatable, Sendable {
 }
 
 /// One of Apple's two push services: a push token is valid for only one of them.
-public enum APNsEnvironment: String, Sendable, CaseIterable {
+package enum APNsEnvironment: String, Sendable, CaseIterable {
     /// For builds from Xcode.
     case sandbox
     /// For TestFlight and the App Store.
     case production
 
     /// The other environment.
-    public var other: Self { self == .sandbox ? .production : .sandbox }
+    package var other: Self { self == .sandbox ? .production : .sandbox }
 }

@@ -1,11 +1,11 @@
-public import CallCore
+package import CallCore
 
 /// The port to the push services, which wake devices.
 ///
 /// Both methods return immediately, and may be called only on the event loop that owns the switchboard. Each push gets
 /// exactly one report, even a push that was cancelled too late or could not be sent. The adapter passes the report, on
 /// that event loop, to the receiver that the adapter was created with.
-public protocol PushSender: AnyObject, Sendable {
+package protocol PushSender: AnyObject, Sendable {
     /// Sends one push; its result comes back as a report with the push's `id`.
     func send(_ push: OutgoingPush)
     /// Cancels a push, if it was not yet handed to the network; the push is then reported as ``PushResult/cancelled``.
@@ -13,52 +13,52 @@ public protocol PushSender: AnyObject, Sendable {
 }
 
 /// The number of a push, which its report repeats.
-public struct PushID: Hashable, Sendable {
+package struct PushID: Hashable, Sendable {
     /// The number; counts up from 1 in one run of the server.
-    public let rawValue: UInt64
+    package let rawValue: UInt64
 
     /// The push with this number.
     @inlinable
-    public init(rawValue: UInt64) { self.rawValue = rawValue }
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
 /// A push that is ready to be sent: its content, its route, and how long it is useful.
-public struct OutgoingPush: Equatable, Sendable {
+package struct OutgoingPush: Equatable, Sendable {
     /// The number that the report repeats.
-    public var id: PushID
+    package var id: PushID
     /// The way to the device.
-    public var route: PushRoute
+    package var route: PushRoute
     /// A lower-case UUID, the same for every retry of one push; `apns-id` for APNs.
-    public var uuid: String
+    package var uuid: String
     /// For APNs the JSON payload, at most 5,120 bytes for VoIP and 4,096 for an alert; for Firebase the JSON object
     /// `data`, whose names and values, all of them strings, have at most 4,096 bytes; for Web Push the JSON object to
     /// encrypt, at most 3,993 bytes.
-    public var payload: [UInt8]
+    package var payload: [UInt8]
     /// How long the push service keeps the push for a device that it cannot reach.
-    public var kept: Kept
+    package var kept: Kept
     /// A UUID that is the same for all pushes of a call; `nil` = the push replaces none.
     ///
     /// For APNs it is `apns-collapse-id`: a push replaces an earlier one on the screen. For Web Push `Topic` is
     /// made of it: a push replaces an earlier one that was not delivered.
-    public var collapseID: String?
+    package var collapseID: String?
     /// The moment after which the push is useless.
     ///
     /// A request that is still under way at this moment is given up and reported as ``PushResult/unreachable(_:)``.
-    public var expiresAt: Moment
+    package var expiresAt: Moment
     /// The callId of the call that the push is for, for the server's log only; `nil` = the push is for a text.
-    public var call: CallID?
+    package var call: CallID?
     /// The device that the push goes to, for the server's log only.
-    public var device: DeviceID?
+    package var device: DeviceID?
     /// The device's user, among whom connection attempts are shared out; `nil` = the push has none.
-    public var user: UserID?
+    package var user: UserID?
 
     /// Whether the device can be rung by another route if this push cannot be sent soon.
     ///
     /// The sender then waits only briefly for what it needs, such as an access token.
-    public var hasOtherRoute = false
+    package var hasOtherRoute = false
 
     /// How long a push service keeps a push for a device that it cannot reach.
-    public enum Kept: Sendable {
+    package enum Kept: Sendable {
         /// Not at all: a VoIP push rings now or not at all.
         case never
         /// Until the push expires (``OutgoingPush/expiresAt``), because then the call has stopped ringing.
@@ -67,14 +67,14 @@ public struct OutgoingPush: Equatable, Sendable {
         case aDay
 
         /// How long a notice is kept, in seconds.
-        public static let noticeSeconds: Int64 = 24 * 60 * 60
+        package static let noticeSeconds: Int64 = 24 * 60 * 60
     }
 
     /// Returns how many seconds a service that counts whole seconds keeps the push, at least one: such a service keeps also
     /// a push that rings now or not at all.
     ///
     /// `left`: The milliseconds until the push expires.
-    public func secondsKept(left: Int64) -> Int64 {
+    package func secondsKept(left: Int64) -> Int64 {
         switch kept {
         case .never, .untilExpiry: max(1, left / 1_000)
         case .aDay: Kept.noticeSeconds
@@ -82,7 +82,7 @@ public struct OutgoingPush: Equatable, Sendable {
     }
 
     /// A push with the given members.
-    public init(
+    package init(
         id: PushID,
         route: PushRoute,
         uuid: String,
@@ -108,7 +108,7 @@ public struct OutgoingPush: Equatable, Sendable {
 }
 
 /// The result of a push.
-public enum PushResult: Equatable, Sendable {
+package enum PushResult: Equatable, Sendable {
     /// The push service accepted the push (``isAccepted``), or responded with an error and its reason ("BadDeviceToken").
     ///
     /// For APNs' 410 there is also the `timestamp` since which the push token is invalid.
@@ -129,7 +129,7 @@ public enum PushResult: Equatable, Sendable {
     case onlyLogged
 
     /// Why a push cannot be sent on its route.
-    public enum Fault: String, Sendable, CaseIterable {
+    package enum Fault: String, Sendable, CaseIterable {
         /// The host of a browser's endpoint is not on the list, which was longer when the browser was registered.
         case hostNotAllowed = "the push service's host is not among the allowed ones"
         /// The host of a browser's endpoint has no public address.
@@ -139,7 +139,7 @@ public enum PushResult: Equatable, Sendable {
     }
 
     /// Whether the push service accepted the push.
-    public var isAccepted: Bool {
+    package var isAccepted: Bool {
         guard case .response(let status, _, _) = self else { return false }
         return Self.isAcceptance(status)
     }
@@ -148,12 +148,12 @@ public enum PushResult: Equatable, Sendable {
     ///
     /// That of APNs and Firebase is 200, and that of a browser's service 201 or 202. Each of the three counts for all
     /// services.
-    public static func isAcceptance(_ status: Int) -> Bool { (200...202).contains(status) }
+    package static func isAcceptance(_ status: Int) -> Bool { (200...202).contains(status) }
 
     /// Whether this is the response of a browser's push service that the subscription is no longer valid.
     ///
     /// Source: RFC 8030, section 7.3; the services' documentation adds 410.
-    public var endsSubscription: Bool {
+    package var endsSubscription: Bool {
         guard case .response(let status, _, _) = self else { return false }
         return status == 404 || status == 410
     }

@@ -1,7 +1,7 @@
-public import CallCore
+package import CallCore
 
 /// The lanes in which queries wait, the most urgent first.
-public enum QueryLane: Int, CaseIterable, Sendable {
+package enum QueryLane: Int, CaseIterable, Sendable {
     /// Queries for whose results a call waits.
     case call
     /// A user's own history and timelines.
@@ -10,7 +10,7 @@ public enum QueryLane: Int, CaseIterable, Sendable {
     case bulk
 
     /// The lane's name in metrics.
-    public var name: String {
+    package var name: String {
         switch self {
         case .call: "call"
         case .user: "user"
@@ -21,7 +21,7 @@ public enum QueryLane: Int, CaseIterable, Sendable {
 
 extension StoreQuery {
     /// The query's lane.
-    public var lane: QueryLane {
+    package var lane: QueryLane {
         switch self {
         case .log, .epoch: .call
         case .history, .timeline, .peers: .user
@@ -32,7 +32,7 @@ extension StoreQuery {
     /// The user for whom the query is run; `nil` = it is for no single user.
     ///
     /// Users take turns within a lane.
-    public var user: UserID? {
+    package var user: UserID? {
         switch self {
         case .history(let user, _, _), .peers(let user, _): user
         case .timeline(let choice): choice.viewer

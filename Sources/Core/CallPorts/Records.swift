@@ -1,81 +1,81 @@
-public import CallCore
+package import CallCore
 
 /// An event in a call as it is stored.
-public struct TimelineRecord: Equatable, Sendable {
+package struct TimelineRecord: Equatable, Sendable {
     /// When it happened.
-    public var at: Moment
+    package var at: Moment
     /// The event.
-    public var event: TimelineEvent
+    package var event: TimelineEvent
 
     /// An event at a moment.
     @inlinable
-    public init(at: Moment, event: TimelineEvent) {
+    package init(at: Moment, event: TimelineEvent) {
         self.at = at
         self.event = event
     }
 }
 
 /// A registered device.
-public struct DeviceRecord: Equatable, Sendable {
+package struct DeviceRecord: Equatable, Sendable {
     /// The device's user.
-    public var user: UserID
+    package var user: UserID
     /// The device's id, chosen by the client or, if the client sent none, by the server.
-    public var id: DeviceID
+    package var id: DeviceID
     /// Whether the client sent the device's id.
     ///
     /// A device whose client sent no id counts as connected if and only if its user has a connection without a device
     /// id.
-    public var isNamed: Bool
+    package var isNamed: Bool
     /// The platform, such as `ios` or `android`.
-    public var platform: String
+    package var platform: String
     /// The app's bundle id; the topic of the device's pushes begins with it.
-    public var bundleID: String
+    package var bundleID: String
     /// The VoIP push token, lower-case hex; `nil` = none is registered.
-    public var voipToken: String?
+    package var voipToken: String?
     /// When the VoIP push token was last registered; `nil` = never.
-    public var voipTokenAt: Moment?
+    package var voipTokenAt: Moment?
     /// The alert push token, lower-case hex; `nil` = none is registered.
-    public var alertToken: String?
+    package var alertToken: String?
     /// When the alert push token was last registered; `nil` = never.
-    public var alertTokenAt: Moment?
+    package var alertTokenAt: Moment?
     /// Firebase's registration token; `nil` = none is registered.
-    public var fcmToken: String?
+    package var fcmToken: String?
     /// When the Firebase token was last registered; `nil` = never, or by a version that did not store it.
-    public var fcmTokenAt: Moment?
+    package var fcmTokenAt: Moment?
     /// The subscription to Web Push; `nil` = none is registered.
-    public var webPush: WebPushSubscription?
+    package var webPush: WebPushSubscription?
     /// When the subscription was last registered; `nil` = never.
-    public var webPushAt: Moment?
+    package var webPushAt: Moment?
     /// The id of the installation, on which several users may be signed in; `nil` = the client named none.
-    public var installation: String?
+    package var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the system's.
-    public var sound: String?
+    package var sound: String?
     /// The keys that the app wants in the pushes of calls besides, as `PayloadAliases` writes them; `nil` = none.
-    public var payloadKeys: String?
+    package var payloadKeys: String?
     /// The APNs environment that the client named; `nil` = the client named none.
-    public var environment: APNsEnvironment?
+    package var environment: APNsEnvironment?
     /// The APNs environment in which APNs last accepted a push to the device; `nil` = not known yet.
-    public var workingEnvironment: APNsEnvironment?
+    package var workingEnvironment: APNsEnvironment?
     /// When the device was first registered.
-    public var createdAt: Moment
+    package var createdAt: Moment
     /// When the device last gave a sign of life.
-    public var seenAt: Moment
+    package var seenAt: Moment
     /// The number of VoIP pushes in a row that no sign of life followed.
-    public var unansweredPushes: Int
+    package var unansweredPushes: Int
     /// The result of the last push; `nil` = there was no push.
-    public var lastPush: LastPush?
+    package var lastPush: LastPush?
 
     /// The number of VoIP pushes in a row without a reaction after which iOS is assumed to withhold them (protocol,
     /// section 6).
-    public static let pushesUntilAlert = 3
+    package static let pushesUntilAlert = 3
 
     /// Whether VoIP pushes seem to have no effect, so that an alert rings the device first.
     @inlinable
-    public var hasIneffectiveVoIPPushes: Bool { unansweredPushes >= Self.pushesUntilAlert && alertToken != nil }
+    package var hasIneffectiveVoIPPushes: Bool { unansweredPushes >= Self.pushesUntilAlert && alertToken != nil }
 
     /// The kind of push that rings the device; `nil` = no push can.
     @inlinable
-    public var ringingPush: PushKind? { ringingPush(excluding: []) }
+    package var ringingPush: PushKind? { ringingPush(excluding: []) }
 
     /// Whether the device is one of Apple's, on which a Firebase message does not wake an app that was ended.
     @inlinable
@@ -84,12 +84,12 @@ public struct DeviceRecord: Equatable, Sendable {
     /// Whether it is an Apple device with no route but Firebase.
     ///
     /// It cannot ring, because iOS starts no app for a Firebase message.
-    public var isUnreachableByFirebase: Bool { isAppleDevice && ringingPush == .firebase }
+    package var isUnreachableByFirebase: Bool { isAppleDevice && ringingPush == .firebase }
 
     /// Returns the best kind of push that rings the device, without the kinds that were refused for good; `nil` = no
     /// push can.
     @inlinable
-    public func ringingPush(excluding refused: Set<PushKind>) -> PushKind? {
+    package func ringingPush(excluding refused: Set<PushKind>) -> PushKind? {
         // The VoIP token of an Apple device may just have been removed.
         let isAppleDevice = isAppleDevice || refused.contains(.voip)
         let order: [PushKind] =
@@ -105,18 +105,18 @@ public struct DeviceRecord: Equatable, Sendable {
 
     /// The kind of push that shows or brings a notice; `nil` = no push can.
     @inlinable
-    public var noticePush: PushKind? {
+    package var noticePush: PushKind? {
         let order: [PushKind] = isAppleDevice ? [.alert, .firebase, .web] : [.firebase, .web, .alert]
         return order.first { token(for: $0) != nil }
     }
 
     /// All its push tokens.
     @inlinable
-    public var tokens: [String] { PushKind.allCases.compactMap { token(for: $0) } }
+    package var tokens: [String] { PushKind.allCases.compactMap { token(for: $0) } }
 
     /// Returns the push token for a kind of push; `nil` = none is registered.
     @inlinable
-    public func token(for kind: PushKind) -> String? {
+    package func token(for kind: PushKind) -> String? {
         switch kind {
         case .voip: voipToken
         case .firebase: fcmToken
@@ -127,7 +127,7 @@ public struct DeviceRecord: Equatable, Sendable {
 
     /// Returns when the push token for a kind of push was last registered; `nil` = unknown.
     @inlinable
-    public func tokenRegisteredAt(for kind: PushKind) -> Moment? {
+    package func tokenRegisteredAt(for kind: PushKind) -> Moment? {
         switch kind {
         case .voip: voipTokenAt
         case .firebase: fcmTokenAt
@@ -137,7 +137,7 @@ public struct DeviceRecord: Equatable, Sendable {
     }
 
     /// Removes the push token for a kind of push.
-    public mutating func removeToken(for kind: PushKind) {
+    package mutating func removeToken(for kind: PushKind) {
         switch kind {
         case .voip: voipToken = nil
         case .firebase: fcmToken = nil
@@ -150,7 +150,7 @@ public struct DeviceRecord: Equatable, Sendable {
     ///
     /// `environment`: The APNs environment to use.
     @inlinable
-    public func route(for kind: PushKind, _ environment: APNsEnvironment) -> PushRoute? {
+    package func route(for kind: PushKind, _ environment: APNsEnvironment) -> PushRoute? {
         switch kind {
         case .voip:
             voipToken.map {
@@ -166,20 +166,20 @@ public struct DeviceRecord: Equatable, Sendable {
     }
 
     /// The result of a push.
-    public struct LastPush: Equatable, Sendable {
+    package struct LastPush: Equatable, Sendable {
         /// When the result came.
-        public var at: Moment
+        package var at: Moment
         /// The push service's status; 0 when there was none.
-        public var status: Int
+        package var status: Int
         /// The push service's reason ("BadDeviceToken"), or the server's own reason; `nil` = there is none.
-        public var reason: String?
+        package var reason: String?
         /// The APNs environment that was used; `nil` = the push did not go through APNs.
-        public var environment: APNsEnvironment?
+        package var environment: APNsEnvironment?
         /// The meaning of the result or what to do about it, in plain words; `nil` = there is nothing to explain.
-        public var hint: String?
+        package var hint: String?
 
         /// A result with the given members.
-        public init(at: Moment, status: Int, reason: String?, environment: APNsEnvironment?, hint: String?) {
+        package init(at: Moment, status: Int, reason: String?, environment: APNsEnvironment?, hint: String?) {
             self.at = at
             self.status = status
             self.reason = reason
@@ -190,7 +190,7 @@ public struct DeviceRecord: Equatable, Sendable {
 
     /// A device without push tokens, registered and last seen at `createdAt`.
     @inlinable
-    public init(user: UserID, id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment) {
+    package init(user: UserID, id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment) {
         self.user = user
         self.id = id
         self.isNamed = isNamed

@@ -1,9 +1,9 @@
-public import CallCore
+package import CallCore
 
 /// The port to a store for operators' commands: it reads the records while a server may own them, and changes nothing.
 ///
 /// Each method returns what was committed when it was called. A reader is used from one thread.
-public protocol StoreReader: AnyObject {
+package protocol StoreReader: AnyObject {
     /// Returns the calls that have not ended, newest first, at most `limit`.
     func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord]
 

@@ -1,10 +1,10 @@
-public import CallCore
+package import CallCore
 
 /// An event in a call that helps to explain why a device did, or did not, ring (protocol, section 5.7).
 ///
 /// The switches of this file have no default: a new event does not compile until its name, its details and its audience
 /// are chosen.
-public enum TimelineEvent: Equatable, Sendable {
+package enum TimelineEvent: Equatable, Sendable {
     /// A device's signal was logged under this `seq`.
     case signal(SignalKind, from: Side, device: DeviceID, seq: UInt64)
     /// The call is a ring of the user's schedule, for the time `occurrence` of the schedule; `ring` counts from 1.
@@ -62,7 +62,7 @@ public enum TimelineEvent: Equatable, Sendable {
     case other(name: String, details: String)
 
     /// The purpose of a push.
-    public enum Push: String, Sendable, CaseIterable {
+    package enum Push: String, Sendable, CaseIterable {
         /// A VoIP push for the call.
         case voip
         /// A Firebase message for the call.
@@ -78,7 +78,7 @@ public enum TimelineEvent: Equatable, Sendable {
     }
 
     /// The reason why a ring of a schedule did not begin.
-    public enum SkippedRing: String, Sendable, CaseIterable {
+    package enum SkippedRing: String, Sendable, CaseIterable {
         /// The server could not ring within 60 seconds of the time: it was not running, could not write its database,
         /// or did not trust its clock.
         case late
@@ -91,7 +91,7 @@ public enum TimelineEvent: Equatable, Sendable {
     }
 
     /// A limit that refuses rings.
-    public enum RingLimit: String, Sendable, CaseIterable {
+    package enum RingLimit: String, Sendable, CaseIterable {
         /// Rings of one caller to one callee.
         case perPair = "rings_per_pair"
         /// Rings of one callee by all callers.
@@ -99,7 +99,7 @@ public enum TimelineEvent: Equatable, Sendable {
     }
 
     /// An event that a device can cause any number of times, by connecting or by requests.
-    public enum Repeatable: String, Sendable, CaseIterable {
+    package enum Repeatable: String, Sendable, CaseIterable {
         /// See ``TimelineEvent/delivered(_:)``.
         case delivered = "delivered.socket"
         /// See ``TimelineEvent/probe(_:)``.
@@ -111,7 +111,7 @@ public enum TimelineEvent: Equatable, Sendable {
     }
 
     /// The readers of an event in addition to services and operators, who see every event.
-    public enum Audience: Sendable {
+    package enum Audience: Sendable {
         /// Services and operators only.
         case operators
         /// The callee.
@@ -124,7 +124,7 @@ public enum TimelineEvent: Equatable, Sendable {
     ///
     /// The caller must learn nothing of blocks, of do-not-disturb and of the callee's devices. The callee must learn
     /// nothing of calls that are hidden from them.
-    public var audience: Audience {
+    package var audience: Audience {
         switch self {
         case .signal, .scheduled, .restarted, .ended: .both
         case .doNotDisturb, .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent,
@@ -135,7 +135,7 @@ public enum TimelineEvent: Equatable, Sendable {
     }
 
     /// The name of the event, as the protocol and the store have it.
-    public var name: String {
+    package var name: String {
         switch self {
         case .signal(let kind, _, _, _): kind == .offer ? "offer" : "signal.\(kind.rawValue)"
         case .scheduled: "scheduled"
@@ -167,7 +167,7 @@ public enum TimelineEvent: Equatable, Sendable {
     }
 
     /// The value of a detail of an event; each detail becomes a member of a JSON object.
-    public enum Detail: Equatable, Sendable {
+    package enum Detail: Equatable, Sendable {
         /// A word that needs no escape in JSON: an id, or a word of the protocol.
         case word(String)
         /// Any text.
@@ -179,7 +179,7 @@ public enum TimelineEvent: Equatable, Sendable {
     /// Calls `body` with the name and the value of each detail, in the order in which they are written.
     ///
     /// For ``other(name:details:)`` it does not call `body`, because the details are JSON text already.
-    public func forEachDetail(_ body: (_ name: String, Detail) -> Void) {
+    package func forEachDetail(_ body: (_ name: String, Detail) -> Void) {
         switch self {
         case .signal(_, let side, let device, let seq):
             body("side", .word(side.rawValue))
@@ -227,7 +227,7 @@ public enum TimelineEvent: Equatable, Sendable {
 
 extension TimelineEvent {
     /// The number of bytes that a store needs for the event's name and details, not counting escapes.
-    public var byteCount: Int {
+    package var byteCount: Int {
         var count = name.utf8.count
         if case .other(_, let details) = self { return count + details.utf8.count }
         var isFirst = true
@@ -252,7 +252,7 @@ extension TimelineEvent {
 
 extension TimelineRecord {
     /// The event of a log entry; `nil` for a change of state, whose cause has an event of its own.
-    public init?(_ entry: LogEntry) {
+    package init?(_ entry: LogEntry) {
         guard case .signal(let kind, let side, let device, _, _) = entry.content else { return nil }
         self.init(at: entry.at, event: .signal(kind, from: side, device: device.id, seq: entry.seq))
     }

@@ -1,17 +1,17 @@
 /// A browser's subscription to Web Push: where a message goes, and the keys with which it is encrypted.
 ///
 /// Source: "PushSubscription", W3C Push API; RFC 8291, section 3.
-public struct WebPushSubscription: Equatable, Sendable {
+package struct WebPushSubscription: Equatable, Sendable {
     /// The address that the browser's push service gave out, a secret: messages to it need no other permission than the key
     /// with which the browser subscribed.
-    public var endpoint: String
+    package var endpoint: String
     /// The browser's public key, a point on P-256 in base64url, 87 characters.
-    public var p256dh: String
+    package var p256dh: String
     /// The secret that the browser shares with those who push to it: 16 bytes in base64url, 22 characters.
-    public var auth: String
+    package var auth: String
 
     /// A subscription with the given members.
-    public init(endpoint: String, p256dh: String, auth: String) {
+    package init(endpoint: String, p256dh: String, auth: String) {
         self.endpoint = endpoint
         self.p256dh = p256dh
         self.auth = auth
@@ -22,21 +22,21 @@ public struct WebPushSubscription: Equatable, Sendable {
 ///
 /// Only addresses that every parser of URLs understands in the same way are accepted: `https://`, a host name of letters,
 /// digits, hyphens and dots, perhaps a port, and a path of printable ASCII without a fragment and without `.` and `..`.
-public struct WebPushEndpoint: Equatable, Sendable {
+package struct WebPushEndpoint: Equatable, Sendable {
     /// The host's name in lower case.
-    public let host: String
+    package let host: String
     /// The port; 443 if the address has none.
-    public let port: UInt16
+    package let port: UInt16
     /// Scheme, host and port, as RFC 6454 writes an origin: the port is left out if it is 443.
-    public let origin: String
+    package let origin: String
     /// The normalized address: it begins with ``origin``.
-    public let address: String
+    package let address: String
 
     /// The largest length of an endpoint, in bytes.
-    public static let maximumBytes = 2_048
+    package static let maximumBytes = 2_048
 
     /// Reads an endpoint; `nil` if it is not of the form.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let scheme = "https://"
         guard text.utf8.count <= Self.maximumBytes, text.prefix(scheme.count).lowercased() == scheme,
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !#"#\"<>^`{|}"#.utf8.contains($0) })
@@ -86,7 +86,7 @@ public struct WebPushEndpoint: Equatable, Sendable {
 /// The hosts to which Web Push messages may be sent.
 ///
 /// Users name the endpoints, so without this list a user could make the server connect to any host.
-public struct WebPushHosts: Equatable, Sendable {
+package struct WebPushHosts: Equatable, Sendable {
     /// A host, or all hosts of a domain.
     private struct Host: Equatable {
         /// The host's name or, for all hosts of a domain, the end of their names, which begins with a dot.
@@ -104,7 +104,7 @@ public struct WebPushHosts: Equatable, Sendable {
     /// The push services of Chrome, Firefox, Edge and Safari.
     ///
     /// `*.` stands for any host of a domain.
-    public static let services = [
+    package static let services = [
         "fcm.googleapis.com", "*.push.services.mozilla.com", "*.notify.windows.com", "*.push.apple.com",
     ]
 
@@ -112,7 +112,7 @@ public struct WebPushHosts: Equatable, Sendable {
 
     /// The origins to which a probe connects: one of each service but Microsoft's, which has many hosts, and those of the
     /// operator's hosts.
-    public var origins: [String] {
+    package var origins: [String] {
         let known = [
             "https://fcm.googleapis.com", "https://updates.push.services.mozilla.com", "https://web.push.apple.com",
         ]
@@ -121,12 +121,12 @@ public struct WebPushHosts: Equatable, Sendable {
     }
 
     /// Creates the list of the known push services.
-    public init() {}
+    package init() {}
 
     /// Adds a host: `host`, `*.domain` or `host:port`; returns false if the text is none of them.
     ///
     /// Only a host that is named with its port may have an address of a private network: the operator vouches for it.
-    public mutating func add(_ text: String) -> Bool {
+    package mutating func add(_ text: String) -> Bool {
         guard let host = Self.host(text) else { return false }
         hosts.append(host)
         return true
@@ -142,10 +142,10 @@ public struct WebPushHosts: Equatable, Sendable {
     }
 
     /// Returns whether messages may be sent to an endpoint.
-    public func allows(_ endpoint: WebPushEndpoint) -> Bool { hosts.contains { $0.allows(endpoint) } }
+    package func allows(_ endpoint: WebPushEndpoint) -> Bool { hosts.contains { $0.allows(endpoint) } }
 
     /// Returns whether an endpoint's host may have an address of a private network.
-    public func mayBePrivate(_ endpoint: WebPushEndpoint) -> Bool {
+    package func mayBePrivate(_ endpoint: WebPushEndpoint) -> Bool {
         hosts.contains { $0.port != nil && $0.allows(endpoint) }
     }
 }

@@ -1,11 +1,11 @@
-public import TimeZones
+package import TimeZones
 
 extension Weekday {
     /// The word for the day in the protocol and in databases: `mon` to `sun`.
-    public var word: String { Self.words[rawValue - 1] }
+    package var word: String { Self.words[rawValue - 1] }
 
     /// The day of a word; `nil` for any other text.
-    public init?(word: String) {
+    package init?(word: String) {
         guard let index = Self.words.firstIndex(of: word) else { return nil }
         self.init(rawValue: index + 1)
     }

@@ -3,11 +3,11 @@ import CallPorts
 import JSON
 
 /// Calls as JSON for an operator, each with its verdict.
-public enum CallList {
+package enum CallList {
     /// Returns explained calls as an array, in this order.
     ///
     /// The displayed name is a text that the caller chose. All other texts are ids, or words of the server.
-    public static func body(_ calls: [Explanation]) -> [UInt8] {
+    package static func body(_ calls: [Explanation]) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.array(calls) { call, json in json.call(call) }
         return json.bytes

@@ -1,12 +1,12 @@
-public import CallCore
+package import CallCore
 
 /// The names by which a reader knows users and devices; without a name, the id stands for it.
-public struct CallNames: Sendable {
+package struct CallNames: Sendable {
     private let users: [UserID: String]
     private let devices: [String: String]
 
     /// `devices`: what each device is, such as "phone".
-    public init(users: [UserID: String] = [:], devices: [DeviceID: String] = [:]) {
+    package init(users: [UserID: String] = [:], devices: [DeviceID: String] = [:]) {
         self.users = users
         self.devices = Dictionary(uniqueKeysWithValues: devices.map { ($0.key.text, $0.value) })
     }

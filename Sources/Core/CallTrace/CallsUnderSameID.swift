@@ -1,13 +1,13 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import CallWire
 
 /// The other calls under the callId of an explained call, listed because the reader may have meant one of them.
 ///
 /// One callId may be in use with several users, and an app may use one callId for every call between two users.
-public struct CallsUnderSameID: Sendable {
+package struct CallsUnderSameID: Sendable {
     /// The largest number of calls under one callId that are searched.
-    public static let limit = 1_000
+    package static let limit = 1_000
     /// The largest number of calls that are listed.
     private static let shown = 5
 
@@ -15,13 +15,13 @@ public struct CallsUnderSameID: Sendable {
     private let others: [CallRecord]
 
     /// The other calls among `calls`, which are newest first and may contain the call itself.
-    public init(of record: CallRecord, among calls: [CallRecord]) {
+    package init(of record: CallRecord, among calls: [CallRecord]) {
         self.record = record
         others = calls.filter { $0.number != record.number }
     }
 
     /// A few lines that follow an explanation; empty where there is no other call under the callId.
-    public var text: String {
+    package var text: String {
         guard !others.isEmpty else { return "" }
         var lines = others.prefix(Self.shown).map(line)
         if others.count > Self.shown {

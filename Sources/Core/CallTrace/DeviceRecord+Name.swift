@@ -1,9 +1,9 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 
 extension DeviceRecord {
     /// The device as people name it: what it is, and its id, which may be one that the server has made.
-    public var name: String { "\(kind) \(id.text)" }
+    package var name: String { "\(kind) \(id.text)" }
 
     private var kind: String {
         switch platform.lowercased() {

@@ -1,4 +1,4 @@
-public import CallCore
+package import CallCore
 import CallPorts
 
 /// The ladder of an explained call: its lanes, and what each event is on them.
@@ -7,20 +7,20 @@ import CallPorts
 /// their arrows end at the server.
 extension Explanation {
     /// A device that a push has started or let run again, as only a push service can know.
-    public struct Woken: Sendable {
+    package struct Woken: Sendable {
         let device: DeviceID
         /// When it woke.
-        public let at: Moment
+        package let at: Moment
 
         /// A push has woken this device at this moment.
-        public init(_ device: DeviceID, at moment: Moment) {
+        package init(_ device: DeviceID, at moment: Moment) {
             self.device = device
             at = moment
         }
     }
 
     /// The call's ladder.
-    public var ladder: Ladder {
+    package var ladder: Ladder {
         let lanes = LaneChoice(self)
         var ladderRows = rows.map { event, count in row(event, count, lanes) }
         for device in woken {

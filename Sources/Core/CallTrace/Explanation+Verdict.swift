@@ -6,7 +6,7 @@ extension Explanation {
     var verdict: String { "Verdict: " + sentences.joined(separator: "\n         ") }
 
     /// The verdict's sentences: the outcome of the call, and then the reasons for it.
-    public var sentences: [String] {
+    package var sentences: [String] {
         var parts = [outcome]
         if let scheduledSentence { parts.append(scheduledSentence) }
         let nodes = events.compactMap { if case .takenOver(let node) = $0.event { node } else { nil } }
@@ -45,7 +45,7 @@ extension Explanation {
     }
 
     /// The sentence that says how the call ended or, if it has not ended, in which state it is.
-    public var outcome: String {
+    package var outcome: String {
         if record.hidden == .block, has(.numberBlocked) {
             return
                 "\(callee) has blocked the phone number that the call showed: nothing rang and nothing was pushed.\(callersView)"

@@ -1,5 +1,5 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import CallWire
 import JSON
 
@@ -7,9 +7,9 @@ import JSON
 ///
 /// It is made from stored records alone, so that a call can be explained while the server runs and while it is stopped.
 /// It contains no description, no candidate and no address.
-public struct Explanation: Sendable {
+package struct Explanation: Sendable {
     /// The call.
-    public let record: CallRecord
+    package let record: CallRecord
     /// The events of the call, oldest first.
     let events: [Event]
     /// The callee's registered devices.
@@ -24,7 +24,7 @@ public struct Explanation: Sendable {
     let woken: [Woken]
 
     /// The source of the records that an explanation is made from.
-    public enum RecordSource: Sendable {
+    package enum RecordSource: Sendable {
         /// The database of a running server.
         case server
         /// The database of a server that was stopped or killed.
@@ -111,7 +111,7 @@ public struct Explanation: Sendable {
     /// `names`: The names by which the reader knows users and devices.
     /// `woken`: The devices that pushes have woken, oldest first.
     /// `now`: The time of the wall clock.
-    public init(
+    package init(
         record: CallRecord,
         events: [TimelineRecord],
         log: [EntryRecord],
@@ -133,10 +133,10 @@ public struct Explanation: Sendable {
     }
 
     /// The whole explanation: the call, its ladder, the verdict.
-    public var text: String { "\(title)\n\n\(ladder.text)\n\(verdict)\n" }
+    package var text: String { "\(title)\n\n\(ladder.text)\n\(verdict)\n" }
 
     /// The parts of ``text``, for a reader that shows them while the call goes on.
-    public var parts: (title: String, ladder: String, verdict: String) { (title, ladder.text, verdict) }
+    package var parts: (title: String, ladder: String, verdict: String) { (title, ladder.text, verdict) }
 
     /// The call, its users, its time and its outcome.
     var title: String {

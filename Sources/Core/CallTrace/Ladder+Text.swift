@@ -5,7 +5,7 @@ extension Ladder {
     private static let timeWidth = 10
 
     /// The ladder as lines: the names of the lanes, and a line for each row.
-    public var text: String { ([heading] + rows.map(line)).joined(separator: "\n") + "\n" }
+    package var text: String { ([heading] + rows.map(line)).joined(separator: "\n") + "\n" }
 
     private var heading: String {
         var line = String(repeating: " ", count: Self.timeWidth)

@@ -1,14 +1,14 @@
-public import CallCore
+package import CallCore
 
 /// The ladder of a call: who told whom what, and when.
 ///
 /// Everything that a reader sees is decided here: the lanes, the rows, their words and their times. `ringline explain`
 /// prints a ladder as text (``text``); a page gets it as JSON (``TimelineView/body(_:)``) and only draws it.
-public struct Ladder: Equatable, Sendable {
+package struct Ladder: Equatable, Sendable {
     /// A vertical line: a device of the caller, the server, the push services, or a device of the callee.
-    public struct Lane: Equatable, Sendable {
+    package struct Lane: Equatable, Sendable {
         /// What the line stands for.
-        public enum Kind: String, Sendable {
+        package enum Kind: String, Sendable {
             /// A device of the caller.
             case caller
             /// The server.
@@ -20,30 +20,30 @@ public struct Ladder: Equatable, Sendable {
         }
 
         /// What the line stands for.
-        public let kind: Kind
+        package let kind: Kind
         /// The text above the line.
-        public let name: String
+        package let name: String
         /// The user of the device.
-        public let user: UserID?
+        package let user: UserID?
     }
 
     /// A row: an arrow, a note at one lane, or a gap.
-    public struct Row: Equatable, Sendable {
+    package struct Row: Equatable, Sendable {
         /// How long after the offer it happened.
-        public let offset: Moment.Duration
+        package let offset: Moment.Duration
         /// What the row shows.
-        public let step: Step
+        package let step: Step
         /// The words of the row.
-        public var label: String
+        package var label: String
         /// How a page colours the row.
-        public let look: Look
+        package let look: Look
 
         /// The offset in words: `+3 ms`; empty for a gap.
-        public var time: String { step == .gap ? "" : Ladder.time(offset) }
+        package var time: String { step == .gap ? "" : Ladder.time(offset) }
     }
 
     /// What a row shows.
-    public enum Step: Equatable, Sendable {
+    package enum Step: Equatable, Sendable {
         /// Bytes went from one lane to another.
         ///
         /// The arrow ends at the lane that got the bytes; `arrives` is `false` if nobody there has heard them.
@@ -55,7 +55,7 @@ public struct Ladder: Equatable, Sendable {
     }
 
     /// How a page colours a row.
-    public enum Look: String, Sendable {
+    package enum Look: String, Sendable {
         /// As usual.
         case usual = ""
         /// Of little interest.
@@ -69,9 +69,9 @@ public struct Ladder: Equatable, Sendable {
     }
 
     /// The vertical lines, from left to right.
-    public let lanes: [Lane]
+    package let lanes: [Lane]
     /// The rows, oldest first, with gaps between them.
-    public let rows: [Row]
+    package let rows: [Row]
 
     /// A ladder with these lanes and rows; where a second or more passes between two rows, it adds a gap.
     init(lanes: [Lane], rows: [Row]) {

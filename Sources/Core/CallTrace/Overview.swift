@@ -4,11 +4,11 @@ import CallWire
 import JSON
 
 /// The start of the operators' page, as JSON: the faults of the server, its live calls, and the newest ended calls.
-public enum Overview {
+package enum Overview {
     /// Returns the overview as an object; the calls are newest first.
     ///
     /// `faults`: What is wrong, in sentences, besides the pushes that these calls show.
-    public static func body(live: [Explanation], ended: [Explanation], faults: [String]) -> [UInt8] {
+    package static func body(live: [Explanation], ended: [Explanation], faults: [String]) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginObject()
         json.name("faults")

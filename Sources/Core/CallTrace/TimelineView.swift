@@ -1,15 +1,15 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import CallWire
 import JSON
 
 /// A call's timeline as JSON for its two users and for a service.
-public enum TimelineView {
+package enum TimelineView {
     /// Returns the timeline of a call as this client may see it; the events are shown in the given order.
     ///
     /// A service also gets the verdict that `ringline explain` prints. It may say why the call was hidden from a user, so
     /// the two users of the call do not get it. `devices`: the callee's registered devices.
-    public static func body(
+    package static func body(
         _ record: CallRecord,
         _ events: [TimelineRecord],
         devices: [DeviceRecord],
@@ -23,7 +23,7 @@ public enum TimelineView {
     }
 
     /// Returns the timeline of an explained call with its ladder and its verdict, for a page of operators.
-    public static func body(_ explanation: Explanation) -> [UInt8] {
+    package static func body(_ explanation: Explanation) -> [UInt8] {
         let events = explanation.events.map { TimelineRecord(at: $0.at, event: $0.event) }
         return body(explanation.record, events, verdict: explanation.sentences, ladderOf: explanation)
     }
@@ -57,7 +57,7 @@ public enum TimelineView {
     }
 
     /// Returns the frame that reports an event of a call to a service that watches the call.
-    public static func frame(_ entry: TimelineRecord, of call: WatchedCall) -> [UInt8] {
+    package static func frame(_ entry: TimelineRecord, of call: WatchedCall) -> [UInt8] {
         ServerFrame.timeline(of: call.id, epoch: call.epoch, caller: call.caller, callee: call.callee) { json in
             json.members(of: entry, begunAt: call.startedAt)
         }

@@ -1,23 +1,23 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// The facts of a call that every frame about its timeline repeats.
-public struct WatchedCall: Equatable, Sendable {
+package struct WatchedCall: Equatable, Sendable {
     /// The number in the database.
-    public let number: CallNumber
+    package let number: CallNumber
     /// The callId.
-    public let id: CallID
+    package let id: CallID
     /// The epoch.
-    public let epoch: UInt32
+    package let epoch: UInt32
     /// The user who calls.
-    public let caller: UserID
+    package let caller: UserID
     /// The user who is called.
-    public let callee: UserID
+    package let callee: UserID
     /// When the call began.
-    public let startedAt: Moment
+    package let startedAt: Moment
 
     /// The facts of a call with this record.
-    public init(_ record: CallRecord) {
+    package init(_ record: CallRecord) {
         self.init(
             number: record.number,
             id: record.id,
@@ -29,7 +29,7 @@ public struct WatchedCall: Equatable, Sendable {
     }
 
     /// A call with these facts.
-    public init(
+    package init(
         number: CallNumber,
         id: CallID,
         epoch: UInt32,

@@ -1,21 +1,21 @@
 /// The owner's record of the events of one link, and of what it has confirmed to the node at the other end.
 ///
 /// An event is confirmed when it has been handled and when everything that was changed until then is durable.
-public struct EventConfirmations: Sendable {
+package struct EventConfirmations: Sendable {
     /// The number of the newest event that was handled.
-    public var handled: UInt64 = 0
+    package var handled: UInt64 = 0
     /// The number of the newest event that was confirmed, or that waits in `unconfirmed`.
     private var noted: UInt64 = 0
     /// Numbers of events, each with the ticket that must be durable before the number is confirmed.
     private var unconfirmed: [(number: UInt64, ticket: UInt64)] = []
 
     /// Creates the record of a new link.
-    public init() {}
+    package init() {}
 
     /// Returns the number up to which the events are to be confirmed now; `nil` = no further event can be confirmed.
     ///
     /// Called at the end of a turn. `ticket`: the commit that covers all changes so far.
-    public mutating func confirm(after ticket: UInt64, durable: UInt64) -> UInt64? {
+    package mutating func confirm(after ticket: UInt64, durable: UInt64) -> UInt64? {
         if handled > noted {
             noted = handled
             // While the store is stalled, all events wait for the same commit.

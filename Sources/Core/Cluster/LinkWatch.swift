@@ -1,11 +1,11 @@
-public import CallCore
+package import CallCore
 
 /// The pings on one side of a link, and its silence.
 ///
 /// Both sides ping, so that each notices the other's silence by itself.
-public struct LinkWatch: Sendable {
+package struct LinkWatch: Sendable {
     /// The effects of a watch.
-    public enum Effect: Equatable, Sendable {
+    package enum Effect: Equatable, Sendable {
         /// Send a ping with this number.
         case ping(UInt64)
         /// The link is dead: close it.
@@ -17,22 +17,22 @@ public struct LinkWatch: Sendable {
     private var pings: UInt64 = 0
 
     /// Watches a link that was opened at a moment.
-    public init(at now: Moment) {
+    package init(at now: Moment) {
         lastHeard = now
         nextPing = now + ClusterLimits.linkPing
     }
 
     /// The next moment at which ``check(at:)`` is to be called.
-    public var deadline: Moment { min(nextPing, lastHeard + ClusterLimits.linkSilence) }
+    package var deadline: Moment { min(nextPing, lastHeard + ClusterLimits.linkSilence) }
 
     /// Records that bytes arrived.
-    public mutating func heard(at now: Moment) { lastHeard = max(lastHeard, now) }
+    package mutating func heard(at now: Moment) { lastHeard = max(lastHeard, now) }
 
     /// Returns what is due.
     ///
     /// A node that stood still first reads what has arrived, and then calls this: the other side's bytes were waiting,
     /// and it is not the other side that was silent.
-    public mutating func check(at now: Moment) -> Effect? {
+    package mutating func check(at now: Moment) -> Effect? {
         guard now - lastHeard < ClusterLimits.linkSilence else { return .dead }
         guard nextPing <= now else { return nil }
         nextPing = now + ClusterLimits.linkPing

@@ -1,22 +1,22 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// An edge's attempts to reach the owner of the calls: when it pauses, and what its operator is told.
-public struct OwnerAttempts: Equatable, Sendable {
+package struct OwnerAttempts: Equatable, Sendable {
     /// A report for the operator: the owner could not be reached for ``ClusterLimits/reportUnreachableAfter``.
-    public struct Unreachable: Equatable, Sendable {
+    package struct Unreachable: Equatable, Sendable {
         /// The owner.
-        public let owner: NodeID
+        package let owner: NodeID
         /// The owner's address, as the database has it.
-        public let address: String
+        package let address: String
         /// Why the last attempt failed.
-        public let reason: String
+        package let reason: String
     }
 
     /// The node to which the last attempt was made; `nil` = there was none.
-    public private(set) var owner: NodeID?
+    package private(set) var owner: NodeID?
     /// Whether the owner has as many links as it can have, and so has refused this node.
-    public private(set) var isRefused = false
+    package private(set) var isRefused = false
 
     private var address = ""
     /// Since when all attempts to reach the owner have failed.
@@ -30,15 +30,15 @@ public struct OwnerAttempts: Equatable, Sendable {
     private var pauseEnd: Moment?
 
     /// Creates the attempts of a node that starts.
-    public init() {}
+    package init() {}
 
     /// Whether the node may connect now.
-    public func mayConnect(at now: Moment) -> Bool { pauseEnd.map { now >= $0 } ?? true }
+    package func mayConnect(at now: Moment) -> Bool { pauseEnd.map { now >= $0 } ?? true }
 
     /// Begins an attempt.
     ///
     /// - Returns: A report, once for all attempts at an address that fail one after another.
-    public mutating func begin(_ owner: NodeID, at address: String, now: Moment) -> Unreachable? {
+    package mutating func begin(_ owner: NodeID, at address: String, now: Moment) -> Unreachable? {
         let isOther = owner != self.owner || address != self.address
         if isOther { (isRefused, pauseEnd, shortLinks) = (false, nil, 0) }
         // A pause is no attempt.
@@ -58,19 +58,19 @@ public struct OwnerAttempts: Equatable, Sendable {
     }
 
     /// Records why an attempt failed.
-    public mutating func failed(_ reason: String) {
+    package mutating func failed(_ reason: String) {
         self.reason = reason
         isRefused = false
     }
 
     /// Records that the node answers, and is reading the calls that it has claimed.
-    public mutating func noteClaiming() {
+    package mutating func noteClaiming() {
         since = nil
         isRefused = false
     }
 
     /// Records that a link is open.
-    public mutating func opened() {
+    package mutating func opened() {
         since = nil
         isRefused = false
     }
@@ -78,7 +78,7 @@ public struct OwnerAttempts: Equatable, Sendable {
     /// Records that the owner has refused this node for want of a link; the node pauses.
     ///
     /// - Returns: Whether the operator is to be told: at most once per minute.
-    public mutating func refused(at now: Moment) -> Bool {
+    package mutating func refused(at now: Moment) -> Bool {
         isRefused = true
         since = nil
         pauseEnd = now + ClusterLimits.connectPause
@@ -88,7 +88,7 @@ public struct OwnerAttempts: Equatable, Sendable {
     }
 
     /// Records the end of an open link; after three that ended within a second, the node pauses.
-    public mutating func ended(afterBeginningAt beginning: Moment, now: Moment) {
+    package mutating func ended(afterBeginningAt beginning: Moment, now: Moment) {
         shortLinks = now - beginning < .seconds(1) ? shortLinks + 1 : 0
         pauseEnd = shortLinks >= 3 ? now + ClusterLimits.connectPause : nil
     }

@@ -1,5 +1,5 @@
 /// The rule for links that were accepted and have not proved themselves: strangers keep no node out.
-public enum UnprovenLinks {
+package enum UnprovenLinks {
     /// Finds the link to close when there are too many.
     ///
     /// A node proves itself within milliseconds, so the oldest links are those of strangers. Of all addresses, the one
@@ -8,7 +8,7 @@ public enum UnprovenLinks {
     ///
     /// - Parameter addresses: The address of each link without its port, the oldest link first.
     /// - Returns: The place of the link; `nil` = none is to be closed.
-    public static func surplus(_ addresses: [String]) -> Int? {
+    package static func surplus(_ addresses: [String]) -> Int? {
         var counts: [String: Int] = [:]
         for address in addresses { counts[address, default: 0] += 1 }
         guard let most = counts.values.max(),

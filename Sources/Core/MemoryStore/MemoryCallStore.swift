@@ -1,11 +1,11 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import Synchronization
 
 /// A store that keeps calls, devices and blocks in the memory of this process, for `--data :memory:`.
 ///
 /// Nothing has to be awaited: a commit is immediately as durable as it will ever be. Any thread may call the store.
-public final class MemoryCallStore: CallStore {
+package final class MemoryCallStore: CallStore {
     private let memory: Memory
     private let report: @Sendable (StoreReport) -> Void
     /// Whether the store was opened and not closed.
@@ -15,13 +15,13 @@ public final class MemoryCallStore: CallStore {
     /// - Parameters:
     ///   - memory: Where the data is stored. A store that is created later with the same memory finds it again.
     ///   - report: Called with the results of queries, from within ``submit(_:as:)``.
-    public init(_ memory: Memory = Memory(), report: @escaping @Sendable (StoreReport) -> Void) {
+    package init(_ memory: Memory = Memory(), report: @escaping @Sendable (StoreReport) -> Void) {
         self.memory = memory
         self.report = report
     }
 
     /// Reads the data that an earlier store left in the memory; see `CallStore.open(at:)`.
-    public func open(at now: Moment) -> StoredState {
+    package func open(at now: Moment) -> StoredState {
         isOpen.withLock { $0 = true }
         return memory.tables.withLock { tables in
             defer { tables.uncleanStarts += 1 }
@@ -32,18 +32,18 @@ public final class MemoryCallStore: CallStore {
     /// Stores changes; see `CallStore.commit(_:as:)`.
     /// - Returns: Always `true`.
     @discardableResult
-    public func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
+    package func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
         memory.tables.withLock { tables in for change in changes { tables.keep(change) } }
         return true
     }
 
     /// Runs the query and reports its result before returning; see `CallStore.submit(_:as:)`.
-    public func submit(_ query: StoreQuery, as id: StoreQueryID) {
+    package func submit(_ query: StoreQuery, as id: StoreQueryID) {
         report(.queryResult(id, memory.tables.withLock { $0.run(query) }))
     }
 
     /// Records that the store was closed cleanly; a second call does nothing.
-    public func close() {
+    package func close() {
         let wasOpen = isOpen.withLock { isOpen in
             defer { isOpen = false }
             return isOpen
@@ -56,9 +56,9 @@ public final class MemoryCallStore: CallStore {
 /// The data of memory stores.
 ///
 /// The memory is empty at first, and is freed with the last reference to this object.
-public final class Memory: Sendable {
+package final class Memory: Sendable {
     let tables = Mutex(Tables())
 
     /// Creates an empty memory.
-    public init() {}
+    package init() {}
 }

@@ -4,7 +4,7 @@ import CallWire
 ///
 /// Both versions have the same packets. They differ in which side pings, and in how packets are joined for polling.
 /// Engine.IO 4 carries version 5 of the Socket.IO protocol, and Engine.IO 3 carries version 4.
-public enum EngineVersion: Int, Sendable, CaseIterable {
+package enum EngineVersion: Int, Sendable, CaseIterable {
     /// Used by Socket.IO 1 and 2: the client pings.
     case v3 = 3
     /// Used by Socket.IO 3 and 4: the server pings.
@@ -13,7 +13,7 @@ public enum EngineVersion: Int, Sendable, CaseIterable {
     /// Reads a handshake's `EIO` parameter.
     ///
     /// A missing parameter means version 3, as in Engine.IO's own server.
-    public init?(parameter: String?) {
+    package init?(parameter: String?) {
         switch parameter {
         case nil, "3": self = .v3
         case "4": self = .v4
@@ -23,9 +23,9 @@ public enum EngineVersion: Int, Sendable, CaseIterable {
 }
 
 /// One Engine.IO packet: a digit and its data (Engine.IO protocol, "Packet encoding").
-public struct EnginePacket: Equatable, Sendable {
+package struct EnginePacket: Equatable, Sendable {
     /// The packet's type.
-    public enum Kind: UInt8, Sendable {
+    package enum Kind: UInt8, Sendable {
         /// The server's first packet, which opens the session.
         case open = 0x30
         /// Ends the session.
@@ -43,18 +43,18 @@ public struct EnginePacket: Equatable, Sendable {
     }
 
     /// The packet's type.
-    public var kind: Kind
+    package var kind: Kind
     /// The bytes after the digit.
-    public var data: [UInt8]
+    package var data: [UInt8]
 
     /// Creates a packet from its type and its data.
-    public init(_ kind: Kind, _ data: [UInt8] = []) {
+    package init(_ kind: Kind, _ data: [UInt8] = []) {
         self.kind = kind
         self.data = data
     }
 
     /// Reads a packet from a text frame, or from between the separators of a payload.
-    public init(text: some Collection<UInt8>) throws(EngineFault) {
+    package init(text: some Collection<UInt8>) throws(EngineFault) {
         guard let digit = text.first else { throw .syntax }
         guard digit != UInt8(ascii: "b") else { throw .binary }
         guard let kind = Kind(rawValue: digit) else { throw .syntax }
@@ -62,11 +62,11 @@ public struct EnginePacket: Equatable, Sendable {
     }
 
     /// The packet as it is sent in a text frame.
-    public var text: [UInt8] { [kind.rawValue] + data }
+    package var text: [UInt8] { [kind.rawValue] + data }
 }
 
 /// The reason why received bytes are not accepted as Engine.IO.
-public enum EngineFault: Error, Equatable, Sendable {
+package enum EngineFault: Error, Equatable, Sendable {
     /// The bytes are not a valid packet or payload.
     case syntax
     /// The data is binary; a signaling server has no use for binary data.
@@ -76,7 +76,7 @@ public enum EngineFault: Error, Equatable, Sendable {
 /// The reason why an Engine.IO request is refused, with Engine.IO's own codes and messages.
 ///
 /// A request may be refused before its session exists, or within an existing session.
-public enum EngineRefusal: Int, Error, Sendable, CaseIterable {
+package enum EngineRefusal: Int, Error, Sendable, CaseIterable {
     /// The transport does not exist.
     case transportUnknown = 0
     /// The session does not exist, or no longer exists.
@@ -91,13 +91,13 @@ public enum EngineRefusal: Int, Error, Sendable, CaseIterable {
     case unsupportedVersion
 
     /// The HTTP status of the response.
-    public var status: Int { self == .forbidden ? 403 : 400 }
+    package var status: Int { self == .forbidden ? 403 : 400 }
 
     /// The body of the response, as Engine.IO's own server writes it.
-    public var body: [UInt8] { Array(#"{"code":\#(rawValue),"message":"\#(message)"}"#.utf8) }
+    package var body: [UInt8] { Array(#"{"code":\#(rawValue),"message":"\#(message)"}"#.utf8) }
 
     /// The sentence in the body.
-    public var message: String {
+    package var message: String {
         switch self {
         case .transportUnknown: "Transport unknown"
         case .sessionUnknown: "Session ID unknown"

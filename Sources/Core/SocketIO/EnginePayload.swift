@@ -7,11 +7,11 @@ import JSON
 /// original implementation counts UTF-16 units, and some others count code points. Implementations in Python send a
 /// zero byte and then the length in bytes. All three forms are read. A packet that this server writes has the same
 /// length in the first two forms, because characters that take two UTF-16 units are escaped.
-public enum EnginePayload {
+package enum EnginePayload {
     private static let separator: UInt8 = 0x1E
 
     /// Joins packets into one payload.
-    public static func encoded(_ packets: [[UInt8]], _ version: EngineVersion) -> [UInt8] {
+    package static func encoded(_ packets: [[UInt8]], _ version: EngineVersion) -> [UInt8] {
         switch version {
         case .v4: return Array(packets.joined(separator: [separator]))
         case .v3:
@@ -27,7 +27,7 @@ public enum EnginePayload {
     }
 
     /// Splits a request's body into its packets.
-    public static func packets(in body: [UInt8], _ version: EngineVersion) throws(EngineFault) -> [EnginePacket] {
+    package static func packets(in body: [UInt8], _ version: EngineVersion) throws(EngineFault) -> [EnginePacket] {
         let parts: [ArraySlice<UInt8>]
         switch version {
         case .v4:

@@ -2,7 +2,7 @@ import CallWire
 import JSON
 
 /// The reason why a client's packet is refused before it reaches the switchboard.
-public enum PacketRefusal: String, Sendable, CaseIterable {
+package enum PacketRefusal: String, Sendable, CaseIterable {
     /// The packet is for a namespace other than the default one.
     case namespace
     /// The packet is binary, or announces binary attachments.
@@ -16,9 +16,9 @@ public enum PacketRefusal: String, Sendable, CaseIterable {
 }
 
 /// One Socket.IO packet, as it is encoded in an Engine.IO message (Socket.IO protocol, "Packet encoding").
-public struct SocketPacket: Equatable, Sendable {
+package struct SocketPacket: Equatable, Sendable {
     /// The packet's type.
-    public enum Kind: UInt8, Sendable {
+    package enum Kind: UInt8, Sendable {
         /// A client asks to enter a namespace, or the server admits the client.
         case connect = 0x30
         /// The client leaves a namespace, or the server disconnects it.
@@ -36,18 +36,18 @@ public struct SocketPacket: Equatable, Sendable {
     }
 
     /// The packet's type.
-    public var kind: Kind
+    package var kind: Kind
     /// The namespace without the part after `?`.
     ///
     /// `/` is the default namespace.
-    public var namespace: String
+    package var namespace: String
     /// The number of an event whose sender wants an ack; in the ack, the number of that event.
-    public var number: UInt64?
+    package var number: UInt64?
     /// The JSON at the end of the packet; may be empty.
-    public var data: [UInt8]
+    package var data: [UInt8]
 
     /// Creates a packet from its parts.
-    public init(_ kind: Kind, namespace: String = "/", number: UInt64? = nil, data: [UInt8] = []) {
+    package init(_ kind: Kind, namespace: String = "/", number: UInt64? = nil, data: [UInt8] = []) {
         self.kind = kind
         self.namespace = namespace
         self.number = number
@@ -57,7 +57,7 @@ public struct SocketPacket: Equatable, Sendable {
     /// Reads a packet from the data of an Engine.IO message.
     ///
     /// The attachment count of a binary packet is skipped, because such a packet is refused anyway.
-    public init(_ message: [UInt8]) throws(EngineFault) {
+    package init(_ message: [UInt8]) throws(EngineFault) {
         guard let digit = message.first, let kind = Kind(rawValue: digit) else { throw .syntax }
         var rest = message[1...]
         if kind == .binaryEvent || kind == .binaryAck {
@@ -80,7 +80,7 @@ public struct SocketPacket: Equatable, Sendable {
     /// data.
     ///
     /// `headroom`: The number of bytes to leave free in front.
-    public func text(headroom: Int = 0) -> [UInt8] {
+    package func text(headroom: Int = 0) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: headroom)
         bytes.reserveCapacity(headroom + data.count + 32)
         bytes.append(EnginePacket.Kind.message.rawValue)

@@ -1,9 +1,9 @@
-public import CallCore
-public import CallWire
+package import CallCore
+package import CallWire
 
 extension SocketSession {
     /// An input of the session, grouped by its source.
-    public enum Input: Sendable {
+    package enum Input: Sendable {
         /// The session was created. The server sends first.
         case began
 
@@ -43,7 +43,7 @@ extension SocketSession {
     /// An effect for the gateway to carry out.
     ///
     /// Outputs must be carried out in order.
-    public enum Output: Equatable, Sendable {
+    package enum Output: Equatable, Sendable {
         /// Respond to a GET with this payload.
         case respond(UInt64, [UInt8])
         /// Respond to a POST that was accepted.

@@ -1,5 +1,5 @@
-public import CallCore
-public import CallWire
+package import CallCore
+package import CallWire
 
 /// One client's Socket.IO session over any of its transports: Engine.IO below, the app's events above.
 ///
@@ -13,9 +13,9 @@ public import CallWire
 ///
 /// The session does no I/O and reads no clock. It converts an event of the app into the frame that a client of `/ws`
 /// would have sent, and a frame of the switchboard into an event. It makes no decisions about calls.
-public struct SocketSession: Sendable {
+package struct SocketSession: Sendable {
     /// How far a client has been admitted.
-    public enum Phase: Equatable, Sendable {
+    package enum Phase: Equatable, Sendable {
         /// The client has not identified itself. Leads to `joined`, `awaitingRegister`, `over`.
         case awaitingConnect
         /// The client was admitted without a token, and may name any user in `register`. Leads to `joined`, `over`.
@@ -27,21 +27,21 @@ public struct SocketSession: Sendable {
     }
 
     /// A client's user, and whether the client gets user ids as strings or as integers.
-    public struct Identity: Equatable, Sendable {
+    package struct Identity: Equatable, Sendable {
         /// The client's user.
-        public var user: UserID
+        package var user: UserID
         /// Whether user ids are sent to the client as JSON integers.
-        public var isInteger: Bool
+        package var isInteger: Bool
 
         /// Creates an identity.
-        public init(user: UserID, isInteger: Bool) {
+        package init(user: UserID, isInteger: Bool) {
             self.user = user
             self.isInteger = isInteger
         }
     }
 
     /// The credential in the handshake's URL and headers.
-    public enum Credential: Equatable, Sendable {
+    package enum Credential: Equatable, Sendable {
         /// There is no credential.
         case none
         /// A valid token of this user.
@@ -72,7 +72,7 @@ public struct SocketSession: Sendable {
     /// The secret Engine.IO session id.
     ///
     /// Any client that knows it may poll, so only the session's own client is sent it.
-    public let sid: String
+    package let sid: String
     /// The socket id that the client is sent on CONNECT.
     ///
     /// It is not a secret.
@@ -88,9 +88,9 @@ public struct SocketSession: Sendable {
     let openedAt: Moment
 
     /// How far the client has been admitted.
-    public internal(set) var phase = Phase.awaitingConnect
+    package internal(set) var phase = Phase.awaitingConnect
     /// Whether the session ended because its client read too slowly.
-    public internal(set) var wasTooSlow = false
+    package internal(set) var wasTooSlow = false
     var transport: Transport
     var upgradingSocket = UpgradingSocket.none
     /// The packets that wait for a client that polls.
@@ -143,7 +143,7 @@ public struct SocketSession: Sendable {
     ///   - credential: The credential in the handshake.
     ///   - trustsUnverifiedSocketIOUsers: Whether a client without a token may name its user itself.
     ///   - now: The current moment.
-    public init(
+    package init(
         names: (sid: String, socketID: String, tag: String),
         version: EngineVersion,
         isSocket: Bool,
@@ -161,7 +161,7 @@ public struct SocketSession: Sendable {
     }
 
     /// Handles one input and returns the outputs, to be carried out in order.
-    public mutating func handle(_ input: Input, at now: Moment) -> [Output] {
+    package mutating func handle(_ input: Input, at now: Moment) -> [Output] {
         guard phase != .over else { return outputsAfterEnd(to: input) }
         switch input {
         case .began: begin(at: now)
@@ -186,7 +186,7 @@ public struct SocketSession: Sendable {
     }
 
     /// The moment at which ``Input/deadlineReached`` is due; `nil` once the session is over.
-    public var deadline: Moment? {
+    package var deadline: Moment? {
         if phase == .over { return nil }
         var next: Moment
         switch (version, pings.first { $0.confirmation == .pong }) {

@@ -1,96 +1,96 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// The counts of a switchboard: plain numbers for the metrics page.
-public struct Metrics: Sendable {
+package struct Metrics: Sendable {
     /// Connections open now.
-    public var connections = 0
+    package var connections = 0
     /// Connections that do not keep up, so that signals and texts to them may be refused.
-    public var backlogged = 0
+    package var backlogged = 0
     /// Connections of services that watch the timelines of calls.
-    public var timelineWatchers = 0
+    package var timelineWatchers = 0
     /// Timeline events sent to such connections.
-    public var timelineFrames: UInt64 = 0
+    package var timelineFrames: UInt64 = 0
     /// Connections ever opened.
-    public var connectionsOpened: UInt64 = 0
+    package var connectionsOpened: UInt64 = 0
     /// Connections closed by the server, by close code.
-    public var closes: [UInt16: UInt64] = [:]
+    package var closes: [UInt16: UInt64] = [:]
     /// Live calls now, by state.
-    public var calls: [CallState: Int] = [:]
+    package var calls: [CallState: Int] = [:]
     /// Calls ever begun.
-    public var callsBegun: UInt64 = 0
+    package var callsBegun: UInt64 = 0
     /// Calls ended, by reason.
-    public var callsEnded: [EndReason: UInt64] = [:]
+    package var callsEnded: [EndReason: UInt64] = [:]
     /// Schedules now.
-    public var schedules = 0
+    package var schedules = 0
     /// Calls that the server itself began because a schedule was due.
-    public var scheduledRings: UInt64 = 0
+    package var scheduledRings: UInt64 = 0
     /// Calls hidden from their callee, by cause.
-    public var callsHidden: [CallRecord.Hidden: UInt64] = [:]
+    package var callsHidden: [CallRecord.Hidden: UInt64] = [:]
     /// Reports of devices whose system does not show a call, by cause.
-    public var silenced: [Silence: UInt64] = [:]
+    package var silenced: [Silence: UInt64] = [:]
     /// Signals accepted, by kind.
-    public var signals = Signals()
+    package var signals = Signals()
     /// Frames and requests refused, by code.
-    public var refusals: [String: UInt64] = [:]
+    package var refusals: [String: UInt64] = [:]
     /// Revocations of a user's tokens.
-    public var revocations: UInt64 = 0
+    package var revocations: UInt64 = 0
     /// Refusals and omissions because of a limit, by limit.
-    public var limited = Limited()
+    package var limited = Limited()
     /// Bodies built for fetches.
-    public var fetchesBuilt: UInt64 = 0
+    package var fetchesBuilt: UInt64 = 0
     /// Members with names that the server does not know.
-    public var unknownNames = UnknownNames()
+    package var unknownNames = UnknownNames()
     /// Relayed frames handed to connections.
-    public var delivered: UInt64 = 0
+    package var delivered: UInt64 = 0
     /// Time from a signal to its acknowledgement, in milliseconds.
-    public var ackMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
+    package var ackMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
     /// Time from handing changes to the store until they are durable, in milliseconds.
-    public var commitMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
+    package var commitMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
     /// Time from a query to its result, in milliseconds, for each lane.
-    public var queryMilliseconds = QueryLane.allCases.map { _ in
+    package var queryMilliseconds = QueryLane.allCases.map { _ in
         Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
     }
     /// Queries without a result, for each lane.
-    public var queriesUnderWay = QueryLane.allCases.map { _ in 0 }
+    package var queriesUnderWay = QueryLane.allCases.map { _ in 0 }
     /// Time from the offer to the answer, in milliseconds.
-    public var answerMilliseconds = Histogram(bounds: [
+    package var answerMilliseconds = Histogram(bounds: [
         500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 120_000,
     ])
     /// Pushes sent.
-    public var pushesSent: UInt64 = 0
+    package var pushesSent: UInt64 = 0
     /// Results of pushes, by reason; `accepted` for 200, 201 and 202.
-    public var pushResults: [String: UInt64] = [:]
+    package var pushResults: [String: UInt64] = [:]
     /// Whether push tokens are no longer deleted, because the push services refuse too many of them.
-    public var isDeletionStopped = false
+    package var isDeletionStopped = false
     /// Numbers with a name for all users in the call directory.
-    public var numbers = 0
+    package var numbers = 0
     /// Pages of the call directory that were read.
-    public var numberPages = NumberPages()
+    package var numberPages = NumberPages()
     /// Lines of the call directory that updates have changed.
-    public var numbersChanged: UInt64 = 0
+    package var numbersChanged: UInt64 = 0
     /// Whether the store cannot write.
-    public var isStalled = false
+    package var isStalled = false
     /// Invalid values found in the store, by remedy.
-    public var damages: [DamagedValue.Remedy: UInt64] = [:]
+    package var damages: [DamagedValue.Remedy: UInt64] = [:]
 
     /// Metrics with all counts at zero.
-    public init() {}
+    package init() {}
 
     /// A count for each kind of page of the call directory.
-    public struct NumberPages: Equatable, Sendable {
+    package struct NumberPages: Equatable, Sendable {
         /// Pages of whole lists.
-        public internal(set) var complete: UInt64 = 0
+        package internal(set) var complete: UInt64 = 0
         /// Pages of changes.
-        public internal(set) var changes: UInt64 = 0
+        package internal(set) var changes: UInt64 = 0
         /// Pages that the client had already.
-        public internal(set) var unchanged: UInt64 = 0
+        package internal(set) var unchanged: UInt64 = 0
     }
 
     /// A count for each limit.
-    public struct Limited: Sendable {
+    package struct Limited: Sendable {
         /// The limits that are counted.
-        public enum Limit: String, Sendable, CaseIterable {
+        package enum Limit: String, Sendable, CaseIterable {
             /// The backlog of a connection: signals and texts to it are refused.
             case backlog
             /// `end` signals without effect that a user sends.
@@ -140,7 +140,7 @@ public struct Metrics: Sendable {
         private var counts: [Limit: UInt64] = [:]
 
         /// How often a limit was exceeded.
-        public internal(set) subscript(limit: Limit) -> UInt64 {
+        package internal(set) subscript(limit: Limit) -> UInt64 {
             get { counts[limit, default: 0] }
             set { counts[limit] = newValue }
         }
@@ -149,11 +149,11 @@ public struct Metrics: Sendable {
     /// A count for each kind of signal.
     ///
     /// An array, because it changes with every signal: nothing is hashed.
-    public struct Signals: Sendable {
+    package struct Signals: Sendable {
         private var counts = [UInt64](repeating: 0, count: SignalKind.allCases.count)
 
         /// The number of signals of a kind.
-        public internal(set) subscript(kind: SignalKind) -> UInt64 {
+        package internal(set) subscript(kind: SignalKind) -> UInt64 {
             get { counts[Self.index(of: kind)] }
             set { counts[Self.index(of: kind)] = newValue }
         }
@@ -174,22 +174,22 @@ public struct Metrics: Sendable {
     }
 
     /// A histogram: the number of values in each range.
-    public struct Histogram: Sendable {
+    package struct Histogram: Sendable {
         /// The upper ends of the ranges, ascending.
-        public let bounds: [Int64]
+        package let bounds: [Int64]
         /// The number of values in each range; the last one counts the values above all bounds.
-        public private(set) var counts: [UInt64]
+        package private(set) var counts: [UInt64]
         /// The sum of the values.
-        public private(set) var sum: Int64 = 0
+        package private(set) var sum: Int64 = 0
 
         /// An empty histogram with these ranges.
-        public init(bounds: [Int64]) {
+        package init(bounds: [Int64]) {
             self.bounds = bounds
             counts = Array(repeating: 0, count: bounds.count + 1)
         }
 
         /// Counts one value.
-        public mutating func record(_ value: Int64) {
+        package mutating func record(_ value: Int64) {
             counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
             sum += value
         }

@@ -1,122 +1,122 @@
-public import CallCore
-public import CallPorts
-public import CallWire
-public import TimeZones
+package import CallCore
+package import CallPorts
+package import CallWire
+package import TimeZones
 
 /// The settings of an operator; the defaults are those of the protocol, sections 3, 6 and 8.
-public struct Policy: Sendable {
+package struct Policy: Sendable {
     /// How long a callee is rung if the offer does not say how long.
-    public var ringTimeout = Moment.Duration.seconds(45)
+    package var ringTimeout = Moment.Duration.seconds(45)
     /// How long a connection may take to answer the ping that goes with an offer.
-    public var probeTimeout = Moment.Duration.seconds(2)
+    package var probeTimeout = Moment.Duration.seconds(2)
     /// How long a side may be gone once the call is answered.
-    public var grace = Moment.Duration.seconds(30)
+    package var grace = Moment.Duration.seconds(30)
     /// How often a connection is pinged.
-    public var heartbeat = Moment.Duration.seconds(25)
+    package var heartbeat = Moment.Duration.seconds(25)
     /// How long a connection may be silent before it is closed.
-    public var silenceTimeout = Moment.Duration.seconds(60)
+    package var silenceTimeout = Moment.Duration.seconds(60)
     /// How long a connection stays open after its token has expired, because the issuer's clock may differ.
-    public var tokenLeeway = Moment.Duration.seconds(60)
+    package var tokenLeeway = Moment.Duration.seconds(60)
     /// How long an ended call can be fetched.
-    public var fetchableFor = Moment.Duration.seconds(600)
+    package var fetchableFor = Moment.Duration.seconds(600)
     /// How long the history is kept.
-    public var historyFor = Moment.Duration.seconds(30 * 86_400)
+    package var historyFor = Moment.Duration.seconds(30 * 86_400)
     /// The treatment of a second call to a callee that is in a call.
-    public var whenBusy = BusyPolicy.waiting
+    package var whenBusy = BusyPolicy.waiting
     /// The source of a caller's displayed name.
-    public var callerName = CallerName.any
+    package var callerName = CallerName.any
     /// Whether the server has a Firebase service account.
-    public var hasFirebase = false
+    package var hasFirebase = false
     /// The public key that browsers need to subscribe to this server's Web Push messages, in base64url; `nil` = the server
     /// sends none.
-    public var applicationServerKey: String?
+    package var applicationServerKey: String?
     /// The hosts to which Web Push messages may be sent.
-    public var webPushHosts = WebPushHosts()
+    package var webPushHosts = WebPushHosts()
     /// The keys that an app wants in the push of a call besides, by its bundle id.
-    public var payloadAliases: [String: PayloadAliases] = [:]
+    package var payloadAliases: [String: PayloadAliases] = [:]
     /// The APNs environment for devices that do not report theirs; `nil` = found out by trial.
-    public var apnsEnvironment: APNsEnvironment?
+    package var apnsEnvironment: APNsEnvironment?
     /// Frames that a connection, and requests that a user, may send a second, on average; an `end` does not count.
-    public var signalsPerSecond = 50
+    package var signalsPerSecond = 50
     /// Frames that a connection, and requests that a user, may send in one burst; an `end` does not count.
-    public var signalBurst = 200
+    package var signalBurst = 200
     /// Ends without effect that a user may send a second, on average.
-    public var endsPerSecond = 50
+    package var endsPerSecond = 50
     /// Ends without effect that a user may send in one burst.
-    public var endBurst = 200
+    package var endBurst = 200
     /// Bytes of logs and timelines that are stored for a user in a day: some 10,000 calls.
-    public var storedBytesPerDay = 256 << 20
+    package var storedBytesPerDay = 256 << 20
     /// Connections that may be present in one room: each connection that enters or leaves is reported to all others.
-    public var connectionsPerRoom = 256
+    package var connectionsPerRoom = 256
     /// Connections that a user may open a minute, on average and in one burst.
-    public var connectsPerMinute = 60
+    package var connectsPerMinute = 60
     /// Calls that a user may begin a minute.
-    public var callsPerMinute = 30
+    package var callsPerMinute = 30
     /// Rings a minute of one caller to one callee, on average and in one burst; 0 = unlimited.
     ///
     /// Each direction counts separately: calls of the callee to the caller have a limit of their own.
-    public var ringsPerPair = 6
+    package var ringsPerPair = 6
     /// Rings a minute of one callee by all callers together; 0 = unlimited.
-    public var ringsPerCallee = 30
+    package var ringsPerCallee = 30
     /// Callers that may ring one callee at the same time; further callers are told that the callee is busy.
-    public var callersPerCallee = 5
+    package var callersPerCallee = 5
     /// Unconfirmed bytes to a connection above which candidates, updates, digits, infos and texts to it are refused: a
     /// quarter of its queue.
     ///
     /// Those of up to 1 KiB are refused above twice as many bytes.
-    public var backlogBytes = 256 * 1_024
+    package var backlogBytes = 256 * 1_024
     /// Bytes of a replay that are sent before the connection must confirm them; most calls fit in one slice.
-    public var replaySlice = 32 * 1_024
+    package var replaySlice = 32 * 1_024
     /// Connections that a user may have open.
-    public var connectionsPerUser = 16
+    package var connectionsPerUser = 16
     /// Devices that a user may register.
-    public var devicesPerUser = 32
+    package var devicesPerUser = 32
     /// Users that a user may block.
-    public var blocksPerUser = 1_000
+    package var blocksPerUser = 1_000
     /// Phone numbers that a user may block.
-    public var blockedNumbersPerUser = 10_000
+    package var blockedNumbersPerUser = 10_000
     /// Numbers with a name for all users that the call directory may have.
-    public var directoryNumbers = 2_000_000
+    package var directoryNumbers = 2_000_000
     /// Numbers with a name for one user that the call directory may have.
-    public var directoryNumbersPerUser = 10_000
+    package var directoryNumbersPerUser = 10_000
     /// Frames above the rate after which a connection is closed.
-    public var refusedFrames = 1_000
+    package var refusedFrames = 1_000
     /// Frames in a row that are not JSON after which a connection is closed.
-    public var badFrames = 10
+    package var badFrames = 10
     /// Schedules that a user may have.
-    public var schedulesPerUser = 50
+    package var schedulesPerUser = 50
     /// Returns the rules of a time zone by its name in the tz database; `nil` = there is no such zone.
     ///
     /// It is a closure, because with an existential here the compiler of Swift 6.3 crashes on a closure that returns the
     /// settings.
-    public var timeZoneRules: @Sendable (String) -> TimeZoneRules? = { _ in nil }
+    package var timeZoneRules: @Sendable (String) -> TimeZoneRules? = { _ in nil }
     /// The STUN servers that clients are sent: a JSON array of `RTCIceServer`, as bytes.
     ///
     /// A user's TURN server, which needs a credential, is appended.
-    public var iceServers = Array("[]".utf8)
+    package var iceServers = Array("[]".utf8)
     /// The longest time that a long poll waits.
-    public var longestPoll = Moment.Duration.seconds(30)
+    package var longestPoll = Moment.Duration.seconds(30)
     /// How long after an unclean start a client may still remember a `seq` that the crash lost.
     ///
     /// It is somewhat longer than the longest ring.
-    public var crashShadow = Moment.Duration.seconds(180)
+    package var crashShadow = Moment.Duration.seconds(180)
 
     /// Whether a change of a call's course is shown only when it is durable, and a push sent only then.
     ///
     /// Several servers that share one database need it: the loser of a take-over shows nothing that was not committed.
-    public var withholdsDecisions = false
+    package var withholdsDecisions = false
     /// Whether ``Switchboard/Output/marked(_:_:seq:)`` and ``Switchboard/Output/bound(_:_:)`` are put out, and refusals
     /// that tell of a call wait for a commit.
     ///
     /// Several servers that share one database need it: the next owner of the calls adopts the connections, and a
     /// deposed owner knows the newest calls as little as their devices know of it.
-    public var marksLogs = false
+    package var marksLogs = false
     /// The address at which other nodes reach this one, for the timelines of the calls that it takes over; `nil` = there are
     /// no other nodes.
-    public var nodeAddress: String?
+    package var nodeAddress: String?
 
     /// The default settings.
-    public init() {}
+    package init() {}
 
     /// Whether a push of this kind can be sent; APNs is always tried, because its pushes are logged at least.
     func canPush(by kind: PushKind) -> Bool {
@@ -129,13 +129,13 @@ public struct Policy: Sendable {
 
     /// Returns the keys that a device's app wants in the pushes of calls: those that the device registered, and the
     /// operator's.
-    public func aliases(for device: DeviceRecord) -> PayloadAliases {
+    package func aliases(for device: DeviceRecord) -> PayloadAliases {
         let registered = device.payloadKeys.map { PayloadAliases(text: $0) } ?? PayloadAliases()
         return payloadAliases[device.bundleID].map { registered.adding($0) } ?? registered
     }
 
     /// The source of the displayed name of a caller or of a text's sender.
-    public enum CallerName: String, Sendable, CaseIterable {
+    package enum CallerName: String, Sendable, CaseIterable {
         /// The client's name, or the token's if the client sends none.
         case any
         /// The token's name alone, so that no client can call under another name. A service, which may act for any
@@ -144,7 +144,7 @@ public struct Policy: Sendable {
     }
 
     /// The treatment of a second call to a user that is in a call.
-    public enum BusyPolicy: String, Sendable, CaseIterable {
+    package enum BusyPolicy: String, Sendable, CaseIterable {
         /// The call rings, and is marked as waiting.
         case waiting
         /// The caller is told that the callee is busy.

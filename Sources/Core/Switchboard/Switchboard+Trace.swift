@@ -7,10 +7,10 @@ import CallWire
 /// Nothing is decided here. While nothing is reported, each use of these functions costs one comparison.
 extension Switchboard {
     /// How much is reported.
-    public var detail: Detail { turn.detail }
+    package var detail: Detail { turn.detail }
 
     /// Sets how much is reported from now on.
-    public mutating func report(_ detail: Detail) {
+    package mutating func report(_ detail: Detail) {
         turn.detail = detail
         if detail < .calls { turn.uncommitted = [] }
     }

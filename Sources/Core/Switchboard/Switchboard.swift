@@ -1,5 +1,5 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import CallWire
 import HeapModule
 
@@ -12,7 +12,7 @@ import HeapModule
 /// It is a value that cannot be copied, so that the compiler proves that nothing reads its state while something else
 /// changes it. In a class, Swift would check this at run time, at each access to a property: these checks took 9 % of
 /// the instructions that a call between two users needs.
-public struct Switchboard: ~Copyable {
+package struct Switchboard: ~Copyable {
     let policy: Policy
     var ports: Ports
     var connections = ConnectionRegistry()
@@ -30,12 +30,12 @@ public struct Switchboard: ~Copyable {
     var turn: Turn
 
     /// The counts for the metrics page.
-    public internal(set) var metrics = Metrics()
+    package internal(set) var metrics = Metrics()
 
     /// A switchboard that continues from the stored state.
     ///
     /// `wallClock`: What is known of the wall clock now; later changes come as ``Input/wallClock(_:)``.
-    public init(
+    package init(
         policy: Policy,
         stored: StoredState,
         capabilities: any CapabilityIssuer,
@@ -70,16 +70,16 @@ public struct Switchboard: ~Copyable {
     }
 
     /// The next moment at which ``Input/deadlineReached`` is due.
-    public var deadline: Moment? { timers.min?.at }
+    package var deadline: Moment? { timers.min?.at }
 
     /// The number of commits that were handed to the store and are not durable yet.
-    public var commitsUnderWay: Int { commits.commitsUnderWay }
+    package var commitsUnderWay: Int { commits.commitsUnderWay }
 
     /// The number of open connections.
-    public var connectionCount: Int { connections.count }
+    package var connectionCount: Int { connections.count }
 
     /// Handles one input at a moment, and appends the resulting outputs to `outputs`, in the order of execution.
-    public mutating func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
+    package mutating func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
         turn.now = now
         swap(&turn.out, &outputs)
         defer { swap(&turn.out, &outputs) }
@@ -111,7 +111,7 @@ public struct Switchboard: ~Copyable {
     }
 
     /// Appends an ``Output/commit(_:_:)`` with all changes since the last flush to `outputs`, if there are any.
-    public mutating func flush(at now: Moment, into outputs: inout [Output]) {
+    package mutating func flush(at now: Moment, into outputs: inout [Output]) {
         turn.now = now
         polls.forgetBodies()
         commits.flush(at: now, into: &outputs)
@@ -119,10 +119,10 @@ public struct Switchboard: ~Copyable {
     }
 
     /// Whether there are changes for the next ``flush(at:into:)``.
-    public var hasChanges: Bool { commits.hasChanges }
+    package var hasChanges: Bool { commits.hasChanges }
 
     /// Returns the number of live calls by state, for the metrics page.
-    public func countCalls() -> [CallState: Int] { calls.liveCounts.byState }
+    package func countCalls() -> [CallState: Int] { calls.liveCounts.byState }
 
     private mutating func restore(_ kept: StoredCall) {
         guard

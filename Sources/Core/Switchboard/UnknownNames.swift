@@ -4,9 +4,9 @@ import CallWire
 ///
 /// Such members are ignored or relayed, so that a newer app can use an older server. To reveal misspelt names, each
 /// name that is a word is logged once, and all are counted.
-public struct UnknownNames: Sendable {
+package struct UnknownNames: Sendable {
     /// Where a member came.
-    public enum Place: String, Sendable, CaseIterable {
+    package enum Place: String, Sendable, CaseIterable {
         /// In a frame of a WebSocket.
         case webSocket = "ws"
         /// In an event of Socket.IO.
@@ -29,7 +29,7 @@ public struct UnknownNames: Sendable {
     }
 
     /// How many members with unknown names came there.
-    public subscript(place: Place) -> UInt64 { counts[place, default: 0] }
+    package subscript(place: Place) -> UInt64 { counts[place, default: 0] }
 
     /// Counts members, and returns the names that came there for the first time.
     mutating func count(_ names: [String], at place: Place) -> [String] {

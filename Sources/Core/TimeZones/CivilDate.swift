@@ -2,23 +2,23 @@
 ///
 /// The calendar is proleptic: its rules also apply to the years before 1582, as in ISO 8601. Years range from 1 to
 /// 9999, so that every date has ten characters as text.
-public struct CivilDate: Comparable, Hashable, Sendable, CustomStringConvertible {
+package struct CivilDate: Comparable, Hashable, Sendable, CustomStringConvertible {
     /// The year, from 1 to 9999.
-    public let year: Int
+    package let year: Int
     /// The month, from 1 (January) to 12.
-    public let month: Int
+    package let month: Int
     /// The day of the month, from 1 to 31.
-    public let day: Int
+    package let day: Int
 
     /// The earliest date: 0001-01-01.
-    public static let first = CivilDate(unchecked: (1, 1, 1))
+    package static let first = CivilDate(unchecked: (1, 1, 1))
     /// The latest date: 9999-12-31.
-    public static let last = CivilDate(unchecked: (9_999, 12, 31))
+    package static let last = CivilDate(unchecked: (9_999, 12, 31))
 
     private init(unchecked date: (year: Int, month: Int, day: Int)) { (year, month, day) = date }
 
     /// Creates a date; `nil` if the calendar does not have it, or if the year is not from 1 to 9999.
-    public init?(year: Int, month: Int, day: Int) {
+    package init?(year: Int, month: Int, day: Int) {
         guard (1...9_999).contains(year), (1...12).contains(month), day >= 1,
             day <= Gregorian.dayCount(ofMonth: month, inYear: year)
         else { return nil }
@@ -28,7 +28,7 @@ public struct CivilDate: Comparable, Hashable, Sendable, CustomStringConvertible
     /// Creates the date that many days after 1970-01-01, clamped to the range of the type.
     ///
     /// - Parameter days: The number of days; negative before 1970.
-    public init(daysSince1970 days: Int) {
+    package init(daysSince1970 days: Int) {
         let days = min(max(days, Self.first.daysSince1970), Self.last.daysSince1970)
         self.init(unchecked: Gregorian.date(ofDay: days))
     }
@@ -37,32 +37,32 @@ public struct CivilDate: Comparable, Hashable, Sendable, CustomStringConvertible
     ///
     /// - Parameter text: Exactly ten ASCII characters: four digits, a hyphen, two digits, a hyphen and two digits. The
     ///   calendar must have the date.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         guard let numbers = digits(of: text, shape: [4, 2, 2], separator: UInt8(ascii: "-")) else { return nil }
         self.init(year: numbers[0], month: numbers[1], day: numbers[2])
     }
 
     /// The number of days since 1970-01-01; negative before.
-    public var daysSince1970: Int { Gregorian.day(year: year, month: month, day: day) }
+    package var daysSince1970: Int { Gregorian.day(year: year, month: month, day: day) }
 
     /// The day of the week.
-    public var weekday: Weekday { Weekday(daysSince1970: daysSince1970) }
+    package var weekday: Weekday { Weekday(daysSince1970: daysSince1970) }
 
     /// Returns the date that many days later, or earlier for a negative number, clamped to the range of the type.
-    public func adding(days: Int) -> CivilDate {
+    package func adding(days: Int) -> CivilDate {
         let (sum, isBeyond) = daysSince1970.addingReportingOverflow(days)
         return CivilDate(daysSince1970: isBeyond ? (days < 0 ? .min : .max) : sum)
     }
 
     /// Returns whether `a` is earlier than `b`.
-    public static func < (a: Self, b: Self) -> Bool { (a.year, a.month, a.day) < (b.year, b.month, b.day) }
+    package static func < (a: Self, b: Self) -> Bool { (a.year, a.month, a.day) < (b.year, b.month, b.day) }
 
     /// The date as ISO 8601 writes it, such as `2026-12-01`.
-    public var description: String { "\(padded(year, to: 4))-\(padded(month, to: 2))-\(padded(day, to: 2))" }
+    package var description: String { "\(padded(year, to: 4))-\(padded(month, to: 2))-\(padded(day, to: 2))" }
 }
 
 /// A day of the week, with the number that ISO 8601 gives it.
-public enum Weekday: Int, CaseIterable, Hashable, Sendable {
+package enum Weekday: Int, CaseIterable, Hashable, Sendable {
     /// Monday, the first day of the week in ISO 8601.
     case monday = 1
     /// Tuesday.

@@ -1,4 +1,4 @@
-public import CallCore
+package import CallCore
 
 /// When something happens by local clocks: at a time of day, on one date or on some weekdays of every week.
 ///
@@ -6,9 +6,9 @@ public import CallCore
 /// ``TimeZoneRules/moment(of:)``. Occurrences that fall on the same moment are one. For example, Pacific/Apia skipped
 /// 30 December 2011 to change sides of the date line. The occurrence of this day is at the next day's first moment, at
 /// any time of day. If the time of day is 00:00, the next day's own occurrence is the same one.
-public struct Recurrence: Hashable, Sendable {
+package struct Recurrence: Hashable, Sendable {
     /// The dates of a recurrence.
-    public enum Dates: Hashable, Sendable {
+    package enum Dates: Hashable, Sendable {
         /// This date only.
         case once(CivilDate)
         /// Every date with one of these weekdays; an empty set has no dates.
@@ -16,12 +16,12 @@ public struct Recurrence: Hashable, Sendable {
     }
 
     /// The dates on which there is an occurrence.
-    public let dates: Dates
+    package let dates: Dates
     /// The time of day of each occurrence, by local clocks.
-    public let time: TimeOfDay
+    package let time: TimeOfDay
 
     /// Creates a recurrence at a time of day on these dates.
-    public init(_ dates: Dates, at time: TimeOfDay) {
+    package init(_ dates: Dates, at time: TimeOfDay) {
         self.dates = dates
         self.time = time
     }
@@ -35,7 +35,7 @@ public struct Recurrence: Hashable, Sendable {
     ///   - rules: The rules of the time zone in which the dates and the time of day are meant. They may differ from
     ///     call to call, as after an update of tzdata.
     /// - Returns: `nil` if the only date has passed, there is no weekday, or the date would be after 9999-12-31.
-    public func next(after moment: Moment, in rules: TimeZoneRules) -> Moment? {
+    package func next(after moment: Moment, in rules: TimeZoneRules) -> Moment? {
         switch dates {
         case .once(let date):
             let occurrence = rules.moment(of: LocalTime(date: date, time: time))

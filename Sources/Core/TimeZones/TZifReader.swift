@@ -1,5 +1,5 @@
 /// Why bytes are not the TZif file of a time zone.
-public enum TZifError: Error, Hashable, Sendable {
+package enum TZifError: Error, Hashable, Sendable {
     /// The file is larger than ``TimeZoneRules/maximumByteCount``.
     case tooLarge
     /// The file ends before its header says so.

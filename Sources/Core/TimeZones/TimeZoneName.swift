@@ -1,7 +1,7 @@
 /// The form of a name of the tz database.
-public enum TimeZoneName {
+package enum TimeZoneName {
     /// The maximum length of a name in bytes; the longest today has 32.
-    public static let maximumByteCount = 64
+    package static let maximumByteCount = 64
 
     /// Returns whether a text has the form of a name, such as `Asia/Seoul`, `Etc/GMT+5` or `UTC`.
     ///
@@ -9,7 +9,7 @@ public enum TimeZoneName {
     /// letters, digits, `_`, `+` and `-`. So no name leads out of the folder with the files. The first character is
     /// an upper-case letter, as in all names of the database. This excludes files that are not zones or that mean
     /// another zone on every machine: `localtime`, `posixrules`, and the folders `posix` and `right`.
-    public static func isValid(_ name: String) -> Bool {
+    package static func isValid(_ name: String) -> Bool {
         let bytes = Array(name.utf8.prefix(maximumByteCount + 1))
         guard bytes.count <= maximumByteCount, let first = bytes.first, isUpperCase(first) else { return false }
         return bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).allSatisfy { part in

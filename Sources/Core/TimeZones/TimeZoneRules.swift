@@ -1,12 +1,12 @@
-public import CallCore
+package import CallCore
 
 /// The rules of one time zone: how far its clocks are from UTC, at any time.
 ///
 /// The rules come from a TZif file of the system's tzdata (RFC 9636). They are a value that never changes and that all
 /// threads can share.
-public struct TimeZoneRules: Equatable, Sendable {
+package struct TimeZoneRules: Equatable, Sendable {
     /// The size above which a file is refused, in bytes: the largest of tzdata has less than 4 KiB.
-    public static let maximumByteCount = 256 * 1_024
+    package static let maximumByteCount = 256 * 1_024
 
     private let contents: TZifReader.Contents
 
@@ -14,7 +14,7 @@ public struct TimeZoneRules: Equatable, Sendable {
     ///
     /// - Parameter bytes: The whole file, at most ``maximumByteCount`` bytes; they may come from anywhere.
     /// - Throws: ``TZifError`` if the bytes are not a valid file, or count leap seconds.
-    public init(tzif bytes: [UInt8]) throws(TZifError) {
+    package init(tzif bytes: [UInt8]) throws(TZifError) {
         guard bytes.count <= Self.maximumByteCount else { throw .tooLarge }
         var reader = TZifReader(bytes)
         contents = try reader.read()
@@ -24,7 +24,7 @@ public struct TimeZoneRules: Equatable, Sendable {
     ///
     /// Before the first transition it is the file's first type's; after the last one the footer decides (RFC 9636,
     /// sections 3.2 and 3.3).
-    public func offset(at moment: Moment) -> Int { offset(atSecond: floorDivide(Int(moment.milliseconds), 1_000)) }
+    package func offset(at moment: Moment) -> Int { offset(atSecond: floorDivide(Int(moment.milliseconds), 1_000)) }
 
     /// Returns the first moment at which local clocks show this time or a later one.
     ///
@@ -34,7 +34,7 @@ public struct TimeZoneRules: Equatable, Sendable {
     /// - A time that comes twice, because clocks are set back, is the first of the two.
     ///
     /// So an earlier local time never has a later moment, and two local times share a moment only in one gap.
-    public func moment(of local: LocalTime) -> Moment {
+    package func moment(of local: LocalTime) -> Moment {
         let wanted = local.seconds
         // No offset is larger, so local clocks show less than the wanted time until `start`, and no less from `end`.
         let reach = Int(TZifReader.offsets.upperBound) + 1
@@ -48,7 +48,7 @@ public struct TimeZoneRules: Equatable, Sendable {
     }
 
     /// Returns the date that local clocks show at a moment, clamped to the range of the type.
-    public func date(at moment: Moment) -> CivilDate {
+    package func date(at moment: Moment) -> CivilDate {
         let second = floorDivide(Int(moment.milliseconds), 1_000)
         return CivilDate(daysSince1970: floorDivide(second + offset(atSecond: second), secondsPerDay))
     }

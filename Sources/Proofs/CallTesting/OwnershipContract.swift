@@ -1,13 +1,13 @@
-public import CallPorts
+package import CallPorts
 
 /// The requirements on a `CallStore` whose database several servers can reach, of which one at a time owns it.
 ///
 /// Such a store must meet `StoreContract` as well.
-public enum OwnershipContract {
+package enum OwnershipContract {
     /// A database, empty at first, in front of which faults can be caused; each case gets a new one.
     ///
     /// The lease is so short that a case can wait for its end.
-    public protocol Storage: AnyObject {
+    package protocol Storage: AnyObject {
         /// How long the lease lasts after the owner's last transaction, in milliseconds.
         var leaseMilliseconds: Int64 { get }
 
@@ -25,7 +25,7 @@ public enum OwnershipContract {
     }
 
     /// A fault between a server and the database.
-    public enum Fault: Sendable {
+    package enum Fault: Sendable {
         /// No fault.
         case none
         /// Nothing gets through in either direction, and no connection is closed.
@@ -40,9 +40,9 @@ public enum OwnershipContract {
     }
 
     /// One requirement.
-    public struct Case: Sendable, CustomStringConvertible {
+    package struct Case: Sendable, CustomStringConvertible {
         /// The requirement, for example "commits that the database has lost are sent again, once each".
-        public let description: String
+        package let description: String
         private let body: @Sendable (CompetingServers) throws -> Void
 
         init(_ description: String, _ body: @escaping @Sendable (CompetingServers) throws -> Void) {
@@ -52,7 +52,7 @@ public enum OwnershipContract {
 
         /// Runs the case.
         /// - Throws: `StoreContract.Violation`, or the failure of a store.
-        public func run(at storage: any Storage) throws {
+        package func run(at storage: any Storage) throws {
             let servers = CompetingServers(storage: storage)
             defer { servers.closeIfOpen() }
             try body(servers)
@@ -60,5 +60,5 @@ public enum OwnershipContract {
     }
 
     /// All cases.
-    public static let cases: [Case] = claiming + recovering
+    package static let cases: [Case] = claiming + recovering
 }

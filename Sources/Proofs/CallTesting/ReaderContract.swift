@@ -1,10 +1,10 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 
 /// The requirements on every `StoreReader`, as cases that the tests of any adapter can run.
-public enum ReaderContract {
+package enum ReaderContract {
     /// A place where a store keeps data, and where a reader reads it.
-    public protocol Storage: StoreContract.Storage {
+    package protocol Storage: StoreContract.Storage {
         /// Returns a reader of this place.
         func makeReader() throws -> any StoreReader
 
@@ -19,9 +19,9 @@ public enum ReaderContract {
     }
 
     /// One requirement on a reader.
-    public struct Case: Sendable, CustomStringConvertible {
+    package struct Case: Sendable, CustomStringConvertible {
         /// The requirement, for example "live calls are those that have not ended".
-        public let description: String
+        package let description: String
         private let body: @Sendable (any Storage, StoreBench) throws -> Void
 
         init(_ description: String, _ body: @escaping @Sendable (any Storage, StoreBench) throws -> Void) {
@@ -31,7 +31,7 @@ public enum ReaderContract {
 
         /// Runs the case.
         /// - Throws: `StoreContract.Violation`, or the failure of the store or the reader.
-        public func run(at storage: any Storage) throws {
+        package func run(at storage: any Storage) throws {
             let bench = StoreBench(storage: storage)
             defer { bench.closeIfOpen() }
             try body(storage, bench)
@@ -39,7 +39,7 @@ public enum ReaderContract {
     }
 
     /// All cases.
-    public static let cases: [Case] = access + content
+    package static let cases: [Case] = access + content
 
     private static let access: [Case] = [
         Case("a reader sees what a running server has committed, and what it commits later") { storage, bench in

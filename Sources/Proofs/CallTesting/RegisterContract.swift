@@ -1,11 +1,11 @@
-public import CallPorts
+package import CallPorts
 
 /// The requirements on an `OwnershipRegister`, and on the stores that its claims open.
 ///
 /// Such a store must meet `StoreContract` and ``OwnershipContract`` as well.
-public enum RegisterContract {
+package enum RegisterContract {
     /// A database, empty at first, in front of which faults can be caused; each case gets a new one.
-    public protocol Storage: AnyObject {
+    package protocol Storage: AnyObject {
         /// Returns the register of a node, not opened yet.
         ///
         /// The node `a-1` runs on the machine `a`. Faults concern one machine. The lease of a claim must last longer
@@ -21,9 +21,9 @@ public enum RegisterContract {
     }
 
     /// One requirement.
-    public struct Case: Sendable, CustomStringConvertible {
+    package struct Case: Sendable, CustomStringConvertible {
         /// The requirement, for example "a claim after an ownership that another has followed is lost".
-        public let description: String
+        package let description: String
         private let body: @Sendable (CompetingNodes) throws -> Void
 
         init(_ description: String, _ body: @escaping @Sendable (CompetingNodes) throws -> Void) {
@@ -33,7 +33,7 @@ public enum RegisterContract {
 
         /// Runs the case.
         /// - Throws: `StoreContract.Violation`, or the failure of a store or of a register.
-        public func run(at storage: any Storage) throws {
+        package func run(at storage: any Storage) throws {
             let nodes = CompetingNodes(storage: storage)
             defer { nodes.closeIfOpen() }
             try body(nodes)
@@ -41,7 +41,7 @@ public enum RegisterContract {
     }
 
     /// All cases.
-    public static let cases: [Case] = claiming + registering
+    package static let cases: [Case] = claiming + registering
 }
 
 extension RegisterContract {

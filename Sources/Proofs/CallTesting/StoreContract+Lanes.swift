@@ -3,7 +3,7 @@ import CallPorts
 
 extension StoreContract {
     /// Cases about the order of queries, for stores with a thread that runs them one by one.
-    public static let lanes: [Case] = [
+    package static let lanes: [Case] = [
         Case("calls and users' own reads pass 40 readers of a list that is 90,000 changes old") { bench in
             try bench.open()
             let lists = NumberLists(bench)

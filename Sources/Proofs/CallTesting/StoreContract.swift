@@ -1,4 +1,4 @@
-public import CallPorts
+package import CallPorts
 
 /// The requirements on every `CallStore`, as cases that the tests of any adapter can run.
 ///
@@ -7,11 +7,11 @@ public import CallPorts
 ///
 ///     @Test("keeps the contract", arguments: StoreContract.cases)
 ///     func contract(_ item: StoreContract.Case) throws { try item.run(at: MyPlace()) }
-public enum StoreContract {
+package enum StoreContract {
     /// A place where a store can keep data.
     ///
     /// A place is empty at first, and each case gets a place of its own.
-    public protocol Storage: AnyObject {
+    package protocol Storage: AnyObject {
         /// Returns a store at this place, not yet opened. Once opened, it finds the data that an earlier store at this
         /// place has committed.
         ///
@@ -20,9 +20,9 @@ public enum StoreContract {
     }
 
     /// One requirement on a store.
-    public struct Case: Sendable, CustomStringConvertible {
+    package struct Case: Sendable, CustomStringConvertible {
         /// The requirement, for example "an entry keeps all its fields".
-        public let description: String
+        package let description: String
         private let body: @Sendable (StoreBench) throws -> Void
 
         init(_ description: String, _ body: @escaping @Sendable (StoreBench) throws -> Void) {
@@ -32,7 +32,7 @@ public enum StoreContract {
 
         /// Runs the case.
         /// - Throws: ``Violation``, or the failure of the store itself.
-        public func run(at storage: any Storage) throws {
+        package func run(at storage: any Storage) throws {
             let bench = StoreBench(storage: storage)
             defer { bench.closeIfOpen() }
             try body(bench)
@@ -40,12 +40,12 @@ public enum StoreContract {
     }
 
     /// A requirement that a store does not meet.
-    public struct Violation: Error, CustomStringConvertible {
+    package struct Violation: Error, CustomStringConvertible {
         /// A description of what was expected and what was found.
-        public let description: String
+        package let description: String
     }
 
     /// All cases.
-    public static let cases: [Case] =
+    package static let cases: [Case] =
         keeping + schedules + replacing + reporting + forgetting + querying + numbers + restarting + epochs
 }

@@ -1,13 +1,13 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// Records of every kind, for tests that bring a store's contents into another place.
-public enum StoreSample {
+package enum StoreSample {
     /// The changes that write the records, in order.
     ///
     /// There are a live call and an ended one with their logs, and two of which only the history is left: the numbers
     /// 1 to 4.
-    public static let changes: [Change] = {
+    package static let changes: [Change] = {
         var waiting = Sample.call(2, "other", from: Sample.carol)
         waiting.isWaiting = true
         var changes: [Change] = [
@@ -42,9 +42,9 @@ public enum StoreSample {
     }()
 
     /// The numbers of the calls.
-    public static let numbers = (1...4 as ClosedRange<Int64>).map(CallNumber.init(rawValue:))
+    package static let numbers = (1...4 as ClosedRange<Int64>).map(CallNumber.init(rawValue:))
     /// A user of all calls.
-    public static let user = Sample.bob
+    package static let user = Sample.bob
 
     private static let large = Sample.largeObject()[...]
 }

@@ -9,9 +9,9 @@ import SeededRandom
 /// Whoever ports the client core to another language tests the port with such a trace: it makes each core, hands in the
 /// inputs, and compares the outputs. The first line of a core makes it, `{"new":{…}}`, and so does `{"reconnection":{}}`
 /// for the machine of a connection. Every other line hands in an input, `{"now":1700000000000,"input":{…}}`.
-public final class CoreTrace {
+package final class CoreTrace {
     /// The lines of each core and of each machine of a connection, without newlines, in the order in which they were made.
-    public private(set) var cores: [[[UInt8]]] = []
+    package private(set) var cores: [[[UInt8]]] = []
 
     /// Begins the trace of a new core.
     func app(_ configuration: CallClient.Configuration) -> App {
@@ -222,7 +222,7 @@ extension JSONWriter {
 extension Simulation {
     /// Runs the worlds of a seed until the given number of calls has begun, and hands in the trace of each world's
     /// client cores.
-    public static func trace(seed: UInt64, calls: Int, _ receive: (CoreTrace) -> Void) {
+    package static func trace(seed: UInt64, calls: Int, _ receive: (CoreTrace) -> Void) {
         var generator = SeededGenerator(seed: seed)
         var count = 0
         while count < calls {

@@ -1,7 +1,7 @@
 /// The number of times that each event met a call in each state: the coverage table of the simulation.
-public struct Coverage: Equatable, Sendable {
+package struct Coverage: Equatable, Sendable {
     /// The state of a call; `none`: there is no such call.
-    public enum State: String, CaseIterable, Sendable {
+    package enum State: String, CaseIterable, Sendable {
         // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
         case none, ringing, answered, active, ended
     }
@@ -9,33 +9,33 @@ public struct Coverage: Equatable, Sendable {
     /// The part that a device, or the server, has in the call when it causes an event.
     ///
     /// `calleesOther` is a device of the callee other than the answering device.
-    public enum Part: String, CaseIterable, Sendable {
+    package enum Part: String, CaseIterable, Sendable {
         // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
         case anybody, caller, callersOther = "caller's other device", callee, answeringDevice = "answering device",
             calleesOther = "callee's other device", server
     }
 
     /// A cell of the table: a state and an event, with the part that causes the event.
-    public struct Cell: Hashable, Sendable {
+    package struct Cell: Hashable, Sendable {
         /// The state that the event met.
-        public var state: State
+        package var state: State
         /// The event: the type of a signal, or a few words.
-        public var event: String
+        package var event: String
         /// The part that caused the event.
-        public var part: Part
+        package var part: Part
     }
 
     private var counts: [Cell: Int] = [:]
 
     /// Creates an empty table.
-    public init() {}
+    package init() {}
 
     mutating func visit(_ state: State, _ event: String, _ part: Part) {
         counts[Cell(state: state, event: event, part: part), default: 0] += 1
     }
 
     /// Returns how often a cell was visited.
-    public func count(_ cell: Cell) -> Int { counts[cell] ?? 0 }
+    package func count(_ cell: Cell) -> Int { counts[cell] ?? 0 }
 
     mutating func add(_ other: Coverage) { counts.merge(other.counts) { $0 + $1 } }
 
@@ -70,7 +70,7 @@ public struct Coverage: Equatable, Sendable {
     }
 
     /// All cells that can be visited.
-    public static let listed: [Cell] = {
+    package static let listed: [Cell] = {
         var cells: [Cell] = []
         for event in signals {
             for state in State.allCases {
@@ -89,10 +89,10 @@ public struct Coverage: Equatable, Sendable {
     }()
 
     /// The listed cells that were not visited.
-    public var missing: [Cell] { Self.listed.filter { count($0) == 0 } }
+    package var missing: [Cell] { Self.listed.filter { count($0) == 0 } }
 
     /// Returns the table as Markdown, with the number of visits of each cell.
-    public func markdown(calls: Int, seed: UInt64) -> String {
+    package func markdown(calls: Int, seed: UInt64) -> String {
         var text = """
             # States and events visited by the simulation
 

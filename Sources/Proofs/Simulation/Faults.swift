@@ -1,60 +1,60 @@
 /// The faults that a simulated world injects.
-public struct Faults: OptionSet, Hashable, Sendable {
+package struct Faults: OptionSet, Hashable, Sendable {
     /// The bits of the set, one for each fault.
-    public let rawValue: UInt32
+    package let rawValue: UInt32
 
     /// Creates a set from its bits.
-    public init(rawValue: UInt32) { self.rawValue = rawValue }
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// Sockets break, and what is in transit is lost.
-    public static let disconnects = Faults(rawValue: 1 << 0)
+    package static let disconnects = Faults(rawValue: 1 << 0)
     /// Sockets die silently: writes vanish, reads stop.
-    public static let halfOpen = Faults(rawValue: 1 << 1)
+    package static let halfOpen = Faults(rawValue: 1 << 1)
     /// Devices lose their network for a while.
-    public static let offline = Faults(rawValue: 1 << 2)
+    package static let offline = Faults(rawValue: 1 << 2)
     /// Apps are suspended and killed.
     ///
     /// A killed app loses its state.
-    public static let power = Faults(rawValue: 1 << 3)
+    package static let power = Faults(rawValue: 1 << 3)
     /// Requests and their responses are lost or repeated.
-    public static let requests = Faults(rawValue: 1 << 4)
+    package static let requests = Faults(rawValue: 1 << 4)
     /// APNs refuses, repeats, delays and loses pushes.
-    public static let pushes = Faults(rawValue: 1 << 5)
+    package static let pushes = Faults(rawValue: 1 << 5)
     /// The server crashes and loses what was not committed.
-    public static let crashes = Faults(rawValue: 1 << 6)
+    package static let crashes = Faults(rawValue: 1 << 6)
     /// The store is slow, or cannot write for a while.
-    public static let store = Faults(rawValue: 1 << 7)
+    package static let store = Faults(rawValue: 1 << 7)
     /// Latency jumps.
-    public static let delays = Faults(rawValue: 1 << 8)
+    package static let delays = Faults(rawValue: 1 << 8)
     /// Some clients are malicious or broken.
-    public static let hostile = Faults(rawValue: 1 << 9)
+    package static let hostile = Faults(rawValue: 1 << 9)
     /// The devices' clocks are wrong.
-    public static let skew = Faults(rawValue: 1 << 10)
+    package static let skew = Faults(rawValue: 1 << 10)
     /// Push tokens change, bearer tokens expire, and users set and remove blocks and set do-not-disturb.
-    public static let settings = Faults(rawValue: 1 << 11)
+    package static let settings = Faults(rawValue: 1 << 11)
     /// The server is shut down cleanly and started again.
-    public static let restarts = Faults(rawValue: 1 << 12)
+    package static let restarts = Faults(rawValue: 1 << 12)
     /// Users begin calls under the callIds of calls that they are not in, and acknowledged `end` signals arrive again.
     ///
     /// The `end` signals are mostly those whose callId is in use again for a later call.
-    public static let outsiders = Faults(rawValue: 1 << 13)
+    package static let outsiders = Faults(rawValue: 1 << 13)
     /// Several calls with different peers have the same callId.
-    public static let sharedNames = Faults(rawValue: 1 << 14)
+    package static let sharedNames = Faults(rawValue: 1 << 14)
     /// Devices send many messages at once, and connections are slow.
-    public static let bursts = Faults(rawValue: 1 << 15)
+    package static let bursts = Faults(rawValue: 1 << 15)
     /// At a start of the server, its clock may be set wrong by up to 20 s.
-    public static let leaps = Faults(rawValue: 1 << 16)
+    package static let leaps = Faults(rawValue: 1 << 16)
 
     /// Not a fault, but a policy of the server: it shows a change of a call's course only when the change is durable.
-    public static let withholding = Faults(rawValue: 1 << 17)
+    package static let withholding = Faults(rawValue: 1 << 17)
 
     /// Another node takes the calls over, and the earlier owner may live on for a while without knowing it.
     ///
     /// Only servers that withhold their decisions are taken over.
-    public static let takeOver = Faults(rawValue: 1 << 18)
+    package static let takeOver = Faults(rawValue: 1 << 18)
 
     /// All faults, each with its name.
-    public static let named: [(fault: Faults, name: String)] = [
+    package static let named: [(fault: Faults, name: String)] = [
         (.disconnects, "disconnects"), (.halfOpen, "half-open"), (.offline, "offline"), (.power, "power"),
         (.requests, "requests"), (.pushes, "pushes"), (.crashes, "crashes"), (.store, "store"), (.delays, "delays"),
         (.hostile, "hostile"), (.skew, "skew"), (.settings, "settings"), (.restarts, "restarts"),
@@ -63,11 +63,11 @@ public struct Faults: OptionSet, Hashable, Sendable {
     ]
 
     /// Every fault of one server, without ``withholding`` and ``takeOver``.
-    public static let all = Faults(rawValue: (1 << 17) - 1)
+    package static let all = Faults(rawValue: (1 << 17) - 1)
 
     /// Everything that a world may have.
-    public static let known = all.union([.withholding, .takeOver])
+    package static let known = all.union([.withholding, .takeOver])
 
     /// The names of the faults, separated by commas.
-    public var names: String { Self.named.filter { contains($0.fault) }.map(\.name).joined(separator: ", ") }
+    package var names: String { Self.named.filter { contains($0.fault) }.map(\.name).joined(separator: ", ") }
 }

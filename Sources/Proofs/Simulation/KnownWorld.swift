@@ -2,20 +2,20 @@
 ///
 /// The line is `SEED CALLS FAULTS`, for a server of several nodes `SEED CALLS FAULTS NODES`, for a world with schedules
 /// `SEED ACTIONS FAULTS schedules`, followed by a `#` and the defect that the world showed.
-public struct KnownWorld: Equatable, Sendable {
+package struct KnownWorld: Equatable, Sendable {
     /// The seed of the world.
-    public let seed: UInt64
+    package let seed: UInt64
     /// The number of calls that its users plan to make, or the number of their actions in a world with schedules.
-    public let calls: Int
+    package let calls: Int
     /// The faults that it injects.
-    public let faults: Faults
+    package let faults: Faults
     /// The number of nodes of its server; 0 = one server, which is no node.
-    public let nodes: Int
+    package let nodes: Int
     /// Whether its users have schedules.
-    public let hasSchedules: Bool
+    package let hasSchedules: Bool
 
     /// Reads one line; `nil` when the line does not describe a world.
-    public init?(line: some StringProtocol) {
+    package init?(line: some StringProtocol) {
         let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
         guard words.count == 3 || words.count == 4, let seed = UInt64(words[0]), let calls = Int(words[1]), calls > 0,
             let bits = UInt32(words[2]), Faults.known.isSuperset(of: Faults(rawValue: bits)),
@@ -32,7 +32,7 @@ public struct KnownWorld: Equatable, Sendable {
     /// Reads a whole table; comments and empty lines are skipped.
     ///
     /// - Throws: ``Unreadable`` at the first line that is neither a world, nor a comment, nor empty.
-    public static func table(_ text: String) throws(Unreadable) -> [KnownWorld] {
+    package static func table(_ text: String) throws(Unreadable) -> [KnownWorld] {
         var worlds: [KnownWorld] = []
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             guard let first = line.first(where: { !$0.isWhitespace }), first != "#" else { continue }
@@ -43,8 +43,8 @@ public struct KnownWorld: Equatable, Sendable {
     }
 
     /// The error for a line of a table that does not describe a world.
-    public struct Unreadable: Error, Equatable {
+    package struct Unreadable: Error, Equatable {
         /// The number of the line, from 1.
-        public let number: Int
+        package let number: Int
     }
 }

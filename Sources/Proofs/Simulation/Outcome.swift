@@ -1,5 +1,5 @@
 /// The result of a run of the simulator.
-public enum Outcome: Sendable {
+package enum Outcome: Sendable {
     /// Every invariant held.
     case clean(Statistics)
     /// An invariant was broken.
@@ -7,37 +7,37 @@ public enum Outcome: Sendable {
 }
 
 /// The statistics of a run.
-public struct Statistics: Sendable {
+package struct Statistics: Sendable {
     /// The number of calls that began at a server.
-    public var calls = 0
+    package var calls = 0
     /// The number of calls that users tried to make.
-    public var attempts = 0
+    package var attempts = 0
     /// The number of worlds.
-    public var worlds = 0
+    package var worlds = 0
     /// The number of events.
-    public var steps = 0
+    package var steps = 0
     /// Simulated time in milliseconds, over all worlds.
-    public var milliseconds: Int64 = 0
+    package var milliseconds: Int64 = 0
     /// The number of server crashes.
-    public var crashes = 0
+    package var crashes = 0
     /// The number of times that another node took the calls over.
-    public var takeOvers = 0
+    package var takeOvers = 0
     /// The number of sockets that a new owner of the calls adopted.
-    public var adoptions = 0
+    package var adoptions = 0
     /// The number of frames that deposed owners sent.
-    public var deposedFrames = 0
+    package var deposedFrames = 0
     /// The number of frames that the server sent to devices.
-    public var frames = 0
+    package var frames = 0
     /// The number of pushes that the server requested.
-    public var pushes = 0
+    package var pushes = 0
     /// The number of acknowledged signals.
-    public var acknowledged = 0
+    package var acknowledged = 0
     /// The number of calls that ended, by reason.
-    public var endings: [String: Int] = [:]
+    package var endings: [String: Int] = [:]
     /// A hash of the course of events, to notice that two runs differ.
-    public var trace: UInt64 = 0xcbf2_9ce4_8422_2325
+    package var trace: UInt64 = 0xcbf2_9ce4_8422_2325
     /// The pairs of state and event that were visited.
-    public var coverage = Coverage()
+    package var coverage = Coverage()
 
     /// Mixes a part of what happened into the trace.
     mutating func mix(_ number: UInt64) { trace = (trace ^ number) &* 0x100_0000_01b3 }
@@ -62,28 +62,28 @@ public struct Statistics: Sendable {
 }
 
 /// A broken invariant, and how to reproduce it.
-public struct Violation: Error, Sendable, CustomStringConvertible {
+package struct Violation: Error, Sendable, CustomStringConvertible {
     /// The name of the invariant: `I1` … `I20`.
-    public var invariant: String
+    package var invariant: String
     /// The fault, in one sentence.
-    public var message: String
+    package var message: String
     /// The world's seed.
-    public var seed: UInt64
+    package var seed: UInt64
     /// The number of calls that the world was asked for.
-    public var calls: Int
+    package var calls: Int
     /// The faults that were injected into the world.
-    public var faults: Faults
+    package var faults: Faults
     /// The number of nodes of the world's server; 0 = one server, which is no node.
-    public var nodes = 0
+    package var nodes = 0
     /// Whether the world was one with schedules; then ``calls`` is the number of its users' actions.
-    public var hasSchedules = false
+    package var hasSchedules = false
     /// The number of calls of the run that had begun when the violation was found.
-    public var foundAfterCalls = 0
+    package var foundAfterCalls = 0
     /// The ladder of the world: what happened, line by line.
-    public var ladder: [String] = []
+    package var ladder: [String] = []
 
     /// The whole violation as text.
-    public var description: String {
+    package var description: String {
         var text = "\(invariant) broken: \(message)\n"
         text += "seed \(seed), \(calls) \(hasSchedules ? "actions" : "calls"), faults: \(faults.names)\n"
         text += "again: ringline-simulate --world \(seed) --faults \(faults.rawValue) --world-calls \(calls)"

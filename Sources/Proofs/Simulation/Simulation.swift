@@ -3,7 +3,7 @@ import SeededRandom
 /// Whole worlds in simulated time: the real server logic with simulated clients, networks, devices, pushes and crashes.
 ///
 /// One seed determines one course of events, on every machine.
-public enum Simulation {
+package enum Simulation {
     /// The largest number of calls that one world is asked for.
     static let callsPerWorld = 12
 
@@ -14,7 +14,7 @@ public enum Simulation {
     /// `nodes`: The number of nodes of each world's server, ``nodeCounts``; 0 = one server, which is no node.
     /// `shrinks`: Whether to search for a smaller world that breaks the same invariant.
     /// `progress`: Called with the statistics so far, after every 10,000 calls.
-    public static func run(
+    package static func run(
         seed: UInt64,
         calls: Int,
         always: Faults = [],
@@ -53,7 +53,7 @@ public enum Simulation {
     }
 
     /// Runs one world again, and records its ladder.
-    public static func world(
+    package static func world(
         seed: UInt64,
         calls: Int,
         faults: Faults,
@@ -98,7 +98,7 @@ public enum Simulation {
     }
 
     /// The numbers of nodes that a simulated server may have.
-    public static let nodeCounts = 1...8
+    package static let nodeCounts = 1...8
 
     /// Searches for a smaller world that breaks the same invariant: with fewer faults and fewer calls.
     static func shrink(_ violation: Violation) -> Violation {

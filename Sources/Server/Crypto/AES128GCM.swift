@@ -1,13 +1,13 @@
 import COpenSSL
 
 /// Authenticated encryption by AES-128 in Galois/Counter Mode (SP 800-38D).
-public enum AES128GCM {
+package enum AES128GCM {
     /// The length of a key in bytes.
-    public static let keyBytes = 16
+    package static let keyBytes = 16
     /// The length of a nonce in bytes.
-    public static let nonceBytes = 12
+    package static let nonceBytes = 12
     /// The length of the tag that follows the encrypted bytes.
-    public static let tagBytes = 16
+    package static let tagBytes = 16
 
     /// Encrypts some bytes, and returns them with their tag.
     ///
@@ -19,7 +19,7 @@ public enum AES128GCM {
     ///   - nonce: 12 bytes, never used twice with one key.
     /// - Returns: as many bytes as there were, and 16 more.
     /// - Throws: ``KeyError/failed``.
-    public static func seal(_ bytes: [UInt8], key: [UInt8], nonce: [UInt8]) throws(KeyError) -> [UInt8] {
+    package static func seal(_ bytes: [UInt8], key: [UInt8], nonce: [UInt8]) throws(KeyError) -> [UInt8] {
         precondition(key.count == keyBytes && nonce.count == nonceBytes, "a key has 16 bytes, and a nonce 12")
         return try withoutErrorQueue { () throws(KeyError) in
             guard let context = EVP_CIPHER_CTX_new() else { throw .failed }

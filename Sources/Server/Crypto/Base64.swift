@@ -1,25 +1,25 @@
 /// Base64 for URLs and file names without padding (RFC 4648, section 5; RFC 7515, section 2).
-public enum Base64URL {
+package enum Base64URL {
     /// Returns the base64url text of some bytes, without padding.
-    public static func encode(_ bytes: [UInt8]) -> String { Alphabet.url.encode(bytes, padded: false) }
+    package static func encode(_ bytes: [UInt8]) -> String { Alphabet.url.encode(bytes, padded: false) }
 
     /// Returns the bytes of a text; nil if the text is not exactly what ``encode(_:)`` returns for them.
     ///
     /// Decoding is strict, so that no two texts stand for the same bytes: it refuses padding, white space, characters
     /// of the other alphabet, and bits that are set after the last byte.
-    public static func decode(_ text: Span<UInt8>) -> [UInt8]? { Alphabet.url.decode(text) }
+    package static func decode(_ text: Span<UInt8>) -> [UInt8]? { Alphabet.url.decode(text) }
 
     /// Returns the bytes of a text; nil if the text is not exactly what ``encode(_:)`` returns for them.
-    public static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8).span) }
+    package static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8).span) }
 }
 
 /// Base64 with padding (RFC 4648, section 4).
-public enum Base64 {
+package enum Base64 {
     /// Returns the base64 text of some bytes, padded to a multiple of four characters.
-    public static func encode(_ bytes: [UInt8]) -> String { Alphabet.standard.encode(bytes, padded: true) }
+    package static func encode(_ bytes: [UInt8]) -> String { Alphabet.standard.encode(bytes, padded: true) }
 
     /// Returns the bytes of a padded text; nil if the text is not exactly what ``encode(_:)`` returns for them.
-    public static func decode(_ text: String) -> [UInt8]? {
+    package static func decode(_ text: String) -> [UInt8]? {
         var bytes = Array(text.utf8)
         guard bytes.count.isMultiple(of: 4) else { return nil }
         for _ in 0..<2 where bytes.last == Alphabet.pad { bytes.removeLast() }

@@ -2,7 +2,7 @@ import COpenSSL
 import Glibc
 
 /// Why the certificates of a file are not a whole chain, so that devices cannot check the first one.
-public enum ChainFault: Sendable, Equatable {
+package enum ChainFault: Sendable, Equatable {
     /// The issuer of the last certificate of the chain, which has this number from 1, is neither in the file nor a root
     /// of this machine.
     case missing(issuer: String, of: Int)
@@ -11,25 +11,25 @@ public enum ChainFault: Sendable, Equatable {
 }
 
 /// An X.509 certificate: its validity period, and the check whether a private key belongs to the certificate.
-public struct Certificate: Sendable, Equatable {
+package struct Certificate: Sendable, Equatable {
     /// The start of the validity period, in seconds since 1970.
-    public let notBeforeSeconds: Int64
+    package let notBeforeSeconds: Int64
     /// The end of the validity period, in seconds since 1970.
-    public let notAfterSeconds: Int64
+    package let notAfterSeconds: Int64
     /// The place where the chain of the file breaks off before a root that devices know; `nil` if it does not.
-    public let chainFault: ChainFault?
+    package let chainFault: ChainFault?
     /// The certificates behind the first one that devices check: all except those that are self-signed.
-    public let issuers: [Issuer]
+    package let issuers: [Issuer]
     private let der: [UInt8]
 
     /// The validity period of a certificate behind the first one.
-    public struct Issuer: Sendable, Equatable {
+    package struct Issuer: Sendable, Equatable {
         /// Its place in the file, from 1.
-        public let number: Int
+        package let number: Int
         /// The start of the validity period, in seconds since 1970.
-        public let notBeforeSeconds: Int64
+        package let notBeforeSeconds: Int64
         /// The end of the validity period, in seconds since 1970.
-        public let notAfterSeconds: Int64
+        package let notAfterSeconds: Int64
     }
 
     /// Reads the first certificate of a PEM text; the first one of a chain is the server's own.
@@ -37,7 +37,7 @@ public struct Certificate: Sendable, Equatable {
     /// Wraps `d2i_X509`, `X509_get0_notBefore`, `X509_get0_notAfter`.
     ///
     /// - Throws: ``KeyError`` if there is no PEM, no certificate, or a malformed certificate.
-    public init(pem: String) throws(KeyError) {
+    package init(pem: String) throws(KeyError) {
         self = try withoutErrorQueue { () throws(KeyError) in
             let wanted = "a certificate in PEM"
             let blocks = try PEM.blocks(of: pem, wanted: wanted)
@@ -81,7 +81,7 @@ public struct Certificate: Sendable, Equatable {
     /// - Parameter privateKey: PEM: PKCS#8, SEC 1 or PKCS#1, without a passphrase.
     /// - Returns: false for a valid key that belongs to another certificate.
     /// - Throws: ``KeyError`` if there is no PEM, an encrypted key, or no private key.
-    public func fits(privateKey: String) throws(KeyError) -> Bool {
+    package func fits(privateKey: String) throws(KeyError) -> Bool {
         try withoutErrorQueue { () throws(KeyError) in
             let wanted = "the private key of the certificate, in PEM"
             let blocks = try PEM.blocks(of: privateKey, wanted: wanted)

@@ -1,22 +1,22 @@
 import COpenSSL
 
 /// SHA-256 (FIPS 180-4).
-public enum SHA256 {
+package enum SHA256 {
     /// The length of a digest in bytes.
-    public static let byteCount = 32
+    package static let byteCount = 32
 
     /// Returns the digest of some bytes: 32 bytes.
     ///
     /// Wraps `EVP_Digest`.
-    public static func hash(_ bytes: Span<UInt8>) -> [UInt8] {
+    package static func hash(_ bytes: Span<UInt8>) -> [UInt8] {
         digest(bytes, by: algorithm, byteCount: byteCount)
     }
 
     /// Returns the digest of some bytes: 32 bytes.
-    public static func hash(_ bytes: [UInt8]) -> [UInt8] { hash(bytes.span) }
+    package static func hash(_ bytes: [UInt8]) -> [UInt8] { hash(bytes.span) }
 
     /// Returns the digest of a text's UTF-8 bytes: 32 bytes.
-    public static func hash(_ text: String) -> [UInt8] { hash(Array(text.utf8)) }
+    package static func hash(_ text: String) -> [UInt8] { hash(Array(text.utf8)) }
 
     // The algorithm is fetched once, because an implicit fetch for each digest costs more than the digest of a token.
     // OpenSSL never changes the object, and it is never freed, so every thread may read it.
@@ -26,14 +26,14 @@ public enum SHA256 {
 /// MD5 (RFC 1321), only for TURN's long-term credentials, which require it (RFC 8489, section 9.2.2).
 ///
 /// MD5 is not secure: use it for nothing else.
-public enum MD5 {
+package enum MD5 {
     /// The length of a digest in bytes.
-    public static let byteCount = 16
+    package static let byteCount = 16
 
     /// Returns the digest of some bytes: 16 bytes; `nil` where OpenSSL is configured without MD5 (FIPS).
     ///
     /// Wraps `EVP_Digest`.
-    public static func hash(_ bytes: [UInt8]) -> [UInt8]? {
+    package static func hash(_ bytes: [UInt8]) -> [UInt8]? {
         guard let algorithm = EVP_MD_fetch(nil, "MD5", nil) else { return nil }
         defer { EVP_MD_free(algorithm) }
         return digest(bytes.span, by: algorithm, byteCount: byteCount)

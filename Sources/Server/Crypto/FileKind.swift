@@ -1,14 +1,14 @@
 /// The kind of a file in place of a key or a certificate, for the error.
-public struct FileKind: Sendable, Equatable, CustomStringConvertible {
+package struct FileKind: Sendable, Equatable, CustomStringConvertible {
     /// The kind in words: `a PKCS#12 file (.p12)`.
-    public let description: String
+    package let description: String
 
     private init(words: String) { description = words }
 
     /// Recognizes the contents of a file; returns `nil` if they are none of the kinds that operators mix up.
     ///
     /// - Parameter text: the contents, in which bytes that are no UTF-8 were replaced.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let start = text.drop { $0.isWhitespace || $0 == "\u{FEFF}" }
         // JSON comes first, because a service account has a PEM text as a member.
         if start.hasPrefix("{") || start.hasPrefix("[") {

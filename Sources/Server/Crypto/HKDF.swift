@@ -1,7 +1,7 @@
 /// The key derivation function HKDF with SHA-256 (RFC 5869).
-public enum HKDFSHA256 {
+package enum HKDFSHA256 {
     /// Returns the pseudorandom key of some secret bytes (RFC 5869, section 2.2): 32 bytes.
-    public static func extract(_ secret: [UInt8], salt: [UInt8]) -> [UInt8] { HMACSHA256.code(of: secret, key: salt) }
+    package static func extract(_ secret: [UInt8], salt: [UInt8]) -> [UInt8] { HMACSHA256.code(of: secret, key: salt) }
 
     /// Returns the first bytes of a key for one purpose (RFC 5869, section 2.3).
     ///
@@ -10,7 +10,7 @@ public enum HKDFSHA256 {
     ///   - info: the purpose.
     ///   - byteCount: how many bytes to return, 1 to 32.
     /// - Returns: the bytes.
-    public static func expand(_ key: [UInt8], info: [UInt8], byteCount: Int) -> [UInt8] {
+    package static func expand(_ key: [UInt8], info: [UInt8], byteCount: Int) -> [UInt8] {
         precondition((1...HMACSHA256.byteCount).contains(byteCount), "one block has 32 bytes")
         return Array(HMACSHA256.code(of: info + [1], key: key).prefix(byteCount))
     }

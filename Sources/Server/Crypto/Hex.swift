@@ -1,7 +1,7 @@
 /// Bytes as hexadecimal digits (RFC 4648, section 8).
-public enum Hex {
+package enum Hex {
     /// Returns two lower-case digits for each byte.
-    public static func encode(_ bytes: [UInt8]) -> String {
+    package static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(bytes.count * 2)
         for byte in bytes {
@@ -12,7 +12,7 @@ public enum Hex {
     }
 
     /// Returns the bytes of an even number of digits in either case; nil for any other text.
-    public static func decode(_ text: String) -> [UInt8]? {
+    package static func decode(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }
         var bytes: [UInt8] = []

@@ -1,5 +1,5 @@
 /// Why a key or a certificate could not be read, made or used.
-public enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
+package enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The text contains no PEM block (RFC 7468).
     case notPEM
     /// The text contains the first line of a PEM block, but no block that can be read.
@@ -24,7 +24,7 @@ public enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
     case failed
 
     /// One sentence in plain words that does not contain the key.
-    public var description: String {
+    package var description: String {
         switch self {
         case .notPEM: "it has no PEM block (-----BEGIN …-----)"
         case .damagedPEM:

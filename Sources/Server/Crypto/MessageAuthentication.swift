@@ -1,35 +1,35 @@
 import COpenSSL
 
 /// HMAC with SHA-256 (RFC 2104, FIPS 198-1).
-public enum HMACSHA256 {
+package enum HMACSHA256 {
     /// The length of a code in bytes.
-    public static let byteCount = 32
+    package static let byteCount = 32
 
     /// Returns the code of a message under a key of any length: 32 bytes.
     ///
     /// Wraps `HMAC`.
-    public static func code(of message: Span<UInt8>, key: [UInt8]) -> [UInt8] {
+    package static func code(of message: Span<UInt8>, key: [UInt8]) -> [UInt8] {
         authenticate(message, key: key, by: EVP_sha256(), byteCount: byteCount)
     }
 
     /// Returns the code of a message under a key of any length: 32 bytes.
-    public static func code(of message: [UInt8], key: [UInt8]) -> [UInt8] { code(of: message.span, key: key) }
+    package static func code(of message: [UInt8], key: [UInt8]) -> [UInt8] { code(of: message.span, key: key) }
 
     /// Returns whether a code belongs to a message, in a time that does not depend on where the codes differ.
-    public static func isValid(_ code: [UInt8], for message: Span<UInt8>, key: [UInt8]) -> Bool {
+    package static func isValid(_ code: [UInt8], for message: Span<UInt8>, key: [UInt8]) -> Bool {
         ConstantTime.equal(code, self.code(of: message, key: key))
     }
 }
 
 /// HMAC with SHA-1, only for coturn's time-limited credentials.
-public enum HMACSHA1 {
+package enum HMACSHA1 {
     /// The length of a code in bytes.
-    public static let byteCount = 20
+    package static let byteCount = 20
 
     /// Returns the code of a message under a key of any length: 20 bytes.
     ///
     /// Wraps `HMAC`.
-    public static func code(of message: [UInt8], key: [UInt8]) -> [UInt8] {
+    package static func code(of message: [UInt8], key: [UInt8]) -> [UInt8] {
         authenticate(message.span, key: key, by: EVP_sha1(), byteCount: byteCount)
     }
 }

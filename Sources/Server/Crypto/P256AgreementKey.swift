@@ -3,13 +3,13 @@ import COpenSSL
 /// A private P-256 key for a Diffie-Hellman key agreement (ECDH, SP 800-56A), as Web Push uses it (RFC 8291).
 ///
 /// A key is made once and used from any thread.
-public struct P256AgreementKey: Sendable {
+package struct P256AgreementKey: Sendable {
     private let key: KeyHandle
 
     /// Reads the key from a PEM text: PKCS#8 (`PRIVATE KEY`) or SEC 1 (`EC PRIVATE KEY`), without a passphrase.
     ///
     /// - Throws: ``KeyError``, as ``P256SigningKey/init(pem:)`` does.
-    public init(pem: String) throws(KeyError) {
+    package init(pem: String) throws(KeyError) {
         key = try KeyHandle(privatePEM: pem, "EC PRIVATE KEY", "an EC private key on P-256", if: \.isP256)
     }
 
@@ -18,19 +18,19 @@ public struct P256AgreementKey: Sendable {
     /// Returns a new random key.
     ///
     /// - Throws: ``KeyError/failed``.
-    public static func generate() throws(KeyError) -> P256AgreementKey {
+    package static func generate() throws(KeyError) -> P256AgreementKey {
         P256AgreementKey(try KeyHandle.generatedP256())
     }
 
     /// The public half of the key.
-    public var publicKey: PublicKey { PublicKey(p256: key) }
+    package var publicKey: PublicKey { PublicKey(p256: key) }
 
     /// Returns the secret that this key shares with the owner of another key: the x coordinate, 32 bytes.
     ///
     /// Wraps `EVP_PKEY_derive`.
     ///
     /// - Throws: ``KeyError/failed``, also if the other key is not on P-256.
-    public func sharedSecret(with other: PublicKey) throws(KeyError) -> [UInt8] {
+    package func sharedSecret(with other: PublicKey) throws(KeyError) -> [UInt8] {
         try withoutErrorQueue { () throws(KeyError) in
             guard let context = EVP_PKEY_CTX_new_from_pkey(nil, key.pointer, nil) else { throw .failed }
             defer { EVP_PKEY_CTX_free(context) }

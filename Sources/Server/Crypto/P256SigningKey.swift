@@ -3,7 +3,7 @@ import COpenSSL
 /// A private P-256 key that signs by ES256 (RFC 7518, section 3.4), as APNs' provider tokens require.
 ///
 /// A key is made once and used from any thread.
-public struct P256SigningKey: Sendable {
+package struct P256SigningKey: Sendable {
     private let key: KeyHandle
 
     /// Reads the key from a PEM text.
@@ -11,7 +11,7 @@ public struct P256SigningKey: Sendable {
     /// - Parameter pem: PKCS#8 (`PRIVATE KEY`, Apple's `.p8`) or SEC 1 (`EC PRIVATE KEY`), without a passphrase.
     /// - Throws: ``KeyError`` if there is no PEM, an encrypted key, a public key, another kind of key, or a
     ///   public half that does not belong to the private half.
-    public init(pem: String) throws(KeyError) {
+    package init(pem: String) throws(KeyError) {
         key = try KeyHandle(privatePEM: pem, "EC PRIVATE KEY", "an EC private key on P-256", if: \.isP256)
     }
 
@@ -20,7 +20,7 @@ public struct P256SigningKey: Sendable {
     /// Returns a new random key.
     ///
     /// - Throws: ``KeyError/failed``.
-    public static func generate() throws(KeyError) -> P256SigningKey {
+    package static func generate() throws(KeyError) -> P256SigningKey {
         P256SigningKey(try KeyHandle.generatedP256())
     }
 
@@ -30,20 +30,20 @@ public struct P256SigningKey: Sendable {
     ///
     /// - Returns: the 64 bytes r‖s.
     /// - Throws: ``KeyError/failed``.
-    public func sign(_ message: [UInt8]) throws(KeyError) -> [UInt8] {
+    package func sign(_ message: [UInt8]) throws(KeyError) -> [UInt8] {
         guard let raw = ECDSASignature.raw(try key.signature(of: message)) else { throw .failed }
         return raw
     }
 
     /// The public half of the key.
-    public var publicKey: PublicKey { PublicKey(p256: key) }
+    package var publicKey: PublicKey { PublicKey(p256: key) }
 
     /// Returns the private key as PKCS#8 PEM.
     ///
     /// The text is a secret. Wraps `PEM_write_bio_PKCS8PrivateKey`.
     ///
     /// - Throws: ``KeyError/failed``.
-    public func pem() throws(KeyError) -> String {
+    package func pem() throws(KeyError) -> String {
         let text = withoutErrorQueue {
             textWritten { PEM_write_bio_PKCS8PrivateKey($0, key.pointer, nil, nil, 0, nil, nil) }
         }

@@ -5,7 +5,7 @@ extension PublicKey {
     /// Creates an RSA key from the parameters `n` and `e` of a JWK (RFC 7518, section 6.3.1), base64url decoded.
     ///
     /// - Throws: ``KeyError`` if the modulus is out of range, or the numbers are not a key.
-    public init(rsaModulus: [UInt8], exponent: [UInt8]) throws(KeyError) {
+    package init(rsaModulus: [UInt8], exponent: [UInt8]) throws(KeyError) {
         // A modulus that is too long is refused here, before OpenSSL spends time on it.
         let bits = rsaModulus.drop { $0 == 0 }.count * 8
         guard bits <= Self.maximumRSABits else { throw .keyLength(bits) }
@@ -29,7 +29,7 @@ extension PublicKey {
     ///   - p256X: 32 bytes, including leading zeros.
     ///   - y: 32 bytes, including leading zeros.
     /// - Throws: ``KeyError/invalid`` if there are more or fewer bytes, or the point is not on the curve.
-    public init(p256X: [UInt8], y: [UInt8]) throws(KeyError) {
+    package init(p256X: [UInt8], y: [UInt8]) throws(KeyError) {
         guard p256X.count == 32, y.count == 32 else { throw .invalid }
         self = try withoutErrorQueue { () throws(KeyError) in
             let point: [UInt8] = [0x04] + p256X + y
@@ -52,7 +52,7 @@ extension PublicKey {
     ///
     /// - Parameter p256Point: 65 bytes, the first of which is 4.
     /// - Throws: ``KeyError/invalid`` if the bytes are not such a point, or the point is not on the curve.
-    public init(p256Point: [UInt8]) throws(KeyError) {
+    package init(p256Point: [UInt8]) throws(KeyError) {
         guard p256Point.count == 65, p256Point[0] == 4 else { throw .invalid }
         try self.init(p256X: Array(p256Point[1...32]), y: Array(p256Point[33...64]))
     }
@@ -62,7 +62,7 @@ extension PublicKey {
     /// Wraps `EVP_PKEY_get1_encoded_public_key`.
     ///
     /// - Throws: ``KeyError/failed``, also for an RSA key.
-    public func p256Point() throws(KeyError) -> [UInt8] {
+    package func p256Point() throws(KeyError) -> [UInt8] {
         try withoutErrorQueue { () throws(KeyError) in
             guard algorithm == .es256 else { throw .failed }
             var start: UnsafeMutablePointer<UInt8>?

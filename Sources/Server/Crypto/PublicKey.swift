@@ -4,9 +4,9 @@ import COpenSSL
 /// RS256.
 ///
 /// A key is made once and used from any thread.
-public struct PublicKey: Sendable {
+package struct PublicKey: Sendable {
     /// The algorithm of a key (RFC 7518, section 3.1).
-    public enum Algorithm: String, Sendable, Equatable {
+    package enum Algorithm: String, Sendable, Equatable {
         /// ECDSA on P-256 with SHA-256.
         case es256 = "ES256"
         /// RSASSA-PKCS1-v1_5 with SHA-256.
@@ -14,7 +14,7 @@ public struct PublicKey: Sendable {
     }
 
     /// The only algorithm with which this key verifies.
-    public let algorithm: Algorithm
+    package let algorithm: Algorithm
 
     private let key: KeyHandle
     private static let wanted = "a public key, EC on P-256 or RSA"
@@ -23,10 +23,10 @@ public struct PublicKey: Sendable {
     var handle: KeyHandle { key }
 
     /// The length of the shortest RSA key that is accepted, in bits (RFC 7518, section 3.3).
-    public static let minimumRSABits = 2048
+    package static let minimumRSABits = 2048
     /// The length of the longest RSA key that is accepted, in bits: with a longer key a verification would take
     /// milliseconds.
-    public static let maximumRSABits = 8192
+    package static let maximumRSABits = 8192
 
     /// Reads the key from a PEM text.
     ///
@@ -34,7 +34,7 @@ public struct PublicKey: Sendable {
     ///   only the key is used: neither its dates nor its issuer are checked. From a chain, the first certificate is
     ///   used.
     /// - Throws: ``KeyError`` if there is no PEM, a private key, another kind of key, or a length out of range.
-    public init(pem: String) throws(KeyError) {
+    package init(pem: String) throws(KeyError) {
         self = try withoutErrorQueue { () throws(KeyError) in
             let block = try PEM(pem, wanted: "\(Self.wanted) in PEM")
             let pointer: OpaquePointer?
@@ -81,7 +81,7 @@ public struct PublicKey: Sendable {
     ///   - signature: ES256: the 64 bytes r‖s; RS256: as many bytes as the modulus has.
     ///   - message: the message that was signed, not its digest.
     /// - Returns: false for any other bytes, malformed signatures included.
-    public func isValid(_ signature: [UInt8], for message: Span<UInt8>) -> Bool {
+    package func isValid(_ signature: [UInt8], for message: Span<UInt8>) -> Bool {
         switch algorithm {
         case .es256:
             guard let der = ECDSASignature.der(signature) else { return false }
@@ -92,14 +92,14 @@ public struct PublicKey: Sendable {
     }
 
     /// Returns whether a signature of a message is valid under this key.
-    public func isValid(_ signature: [UInt8], for message: [UInt8]) -> Bool { isValid(signature, for: message.span) }
+    package func isValid(_ signature: [UInt8], for message: [UInt8]) -> Bool { isValid(signature, for: message.span) }
 
     /// Returns the key as PEM (`PUBLIC KEY`).
     ///
     /// Wraps `PEM_write_bio_PUBKEY`.
     ///
     /// - Throws: ``KeyError/failed``.
-    public func pem() throws(KeyError) -> String {
+    package func pem() throws(KeyError) -> String {
         let text = withoutErrorQueue { textWritten { PEM_write_bio_PUBKEY($0, key.pointer) } }
         guard let text else { throw .failed }
         return text

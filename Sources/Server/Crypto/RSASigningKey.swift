@@ -3,7 +3,7 @@ import COpenSSL
 /// A private RSA key that signs by RS256 (RFC 7518, section 3.3), as the service accounts of Google require.
 ///
 /// A key is made once and used from any thread.
-public struct RSASigningKey: Sendable {
+package struct RSASigningKey: Sendable {
     private let key: KeyHandle
 
     /// Reads the key from a PEM text.
@@ -12,7 +12,7 @@ public struct RSASigningKey: Sendable {
     ///   passphrase; 2,048 to 8,192 bits.
     /// - Throws: ``KeyError`` if there is no PEM, an encrypted key, a public key, another kind of key, a length out of
     ///   range, or a public half that does not belong to the private half.
-    public init(pem: String) throws(KeyError) {
+    package init(pem: String) throws(KeyError) {
         key = try KeyHandle(privatePEM: pem, "RSA PRIVATE KEY", "an RSA private key", if: \.isRSA)
         let bits = Int(EVP_PKEY_get_bits(key.pointer))
         guard (PublicKey.minimumRSABits...PublicKey.maximumRSABits).contains(bits) else { throw .keyLength(bits) }
@@ -22,5 +22,5 @@ public struct RSASigningKey: Sendable {
     ///
     /// - Returns: as many bytes as the key's modulus has.
     /// - Throws: ``KeyError/failed``.
-    public func sign(_ message: [UInt8]) throws(KeyError) -> [UInt8] { try key.signature(of: message) }
+    package func sign(_ message: [UInt8]) throws(KeyError) -> [UInt8] { try key.signature(of: message) }
 }

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// The server's certificate is checked, but the handshake succeeds even if it is not trusted: ``certificateFault`` has
 /// the result.
-public final class TLSClient {
+package final class TLSClient {
     private let context: OpaquePointer
     private let session: OpaquePointer
 
@@ -17,7 +17,7 @@ public final class TLSClient {
     ///   - descriptor: a connected TCP socket; the caller continues to own it, and its timeouts apply.
     ///   - host: the host name, or the numeric address, that the certificate must be for.
     ///   - authorities: a PEM file of the certificate authorities to trust; `nil`: the system's authorities.
-    public init?(descriptor: Int32, host: String, authorities: String? = nil) {
+    package init?(descriptor: Int32, host: String, authorities: String? = nil) {
         signal(SIGPIPE, SIG_IGN)
         guard let context = SSL_CTX_new(TLS_client_method()) else { return nil }
         // Without any authority no certificate is trusted, and `certificateFault` reports that.
@@ -49,19 +49,19 @@ public final class TLSClient {
     /// The reason not to trust the server's certificate, in OpenSSL's words; `nil` if the certificate is trusted.
     ///
     /// Wraps `SSL_get_verify_result`.
-    public var certificateFault: String? {
+    package var certificateFault: String? {
         let result = SSL_get_verify_result(session)
         guard result != Int(X509_V_OK) else { return nil }
         return X509_verify_cert_error_string(result).map { String(cString: $0) } ?? "error \(result)"
     }
 
     /// Sends all bytes, and returns whether that succeeded.
-    public func send(_ bytes: [UInt8]) -> Bool {
+    package func send(_ bytes: [UInt8]) -> Bool {
         withoutErrorQueue { SSL_write(session, bytes, Int32(bytes.count)) == bytes.count }
     }
 
     /// Receives the next bytes, up to `most`; empty at the end, after an error, and after the socket's timeout.
-    public func receive(most: Int) -> [UInt8] {
+    package func receive(most: Int) -> [UInt8] {
         withoutErrorQueue {
             [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
                 count = max(0, Int(SSL_read(session, buffer.baseAddress, Int32(most))))

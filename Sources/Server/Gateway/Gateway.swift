@@ -1,12 +1,12 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import CallWire
 import Cluster
 import DequeModule
 import LibWebSockets
-public import ServerLog
+package import ServerLog
 import SocketIO
-public import Switchboard
+package import Switchboard
 package import Threads
 
 /// The translation between sockets and the switchboard.
@@ -18,7 +18,7 @@ package import Threads
 ///
 /// @unchecked: a method that any thread may call posts to the loop, or uses an object that is safe on any thread. All
 /// other state is confined to the loop thread.
-public final class Gateway: @unchecked Sendable {
+package final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let router: RequestRouter
     let adminHosts: AdminHosts
@@ -77,7 +77,7 @@ public final class Gateway: @unchecked Sendable {
     private var lastOperatorCommand: UInt64 = 0
 
     /// Creates a gateway that is not open yet.
-    public init(configuration: GatewayConfiguration, authenticator: any Authenticator, log: ServerLog) {
+    package init(configuration: GatewayConfiguration, authenticator: any Authenticator, log: ServerLog) {
         self.configuration = configuration
         router = RequestRouter(
             configuration,
@@ -92,7 +92,7 @@ public final class Gateway: @unchecked Sendable {
     /// Opens the store, loads its state, and listens; nothing is served before ``run()``.
     ///
     /// - Throws: `StoreFailure` or `ServerError`, each with a message of one sentence.
-    public func open(
+    package func open(
         store: any CallStore,
         push: any PushSender,
         capabilities: any CapabilityIssuer,
@@ -195,12 +195,12 @@ public final class Gateway: @unchecked Sendable {
 
     static let adminListener = 1
     /// The admin listener's port; `nil` before it is open.
-    public internal(set) var adminPort: Int?
+    package internal(set) var adminPort: Int?
     /// The client listener's port; 0 before it is open.
-    public var port: Int { server?.port ?? 0 }
+    package var port: Int { server?.port ?? 0 }
 
     /// Serves on the calling thread until ``drain()`` has completed, and then closes the store.
-    public func run() {
+    package func run() {
         guard let server, let ownLoop else { return }
         server.post { [self] in turn() }
         ownLoop.run()
@@ -215,7 +215,7 @@ public final class Gateway: @unchecked Sendable {
     }
 
     /// Handles a report of the store; from any thread.
-    public func take(_ report: StoreReport) {
+    package func take(_ report: StoreReport) {
         server?.post { [self] in
             // It belongs to a claim that this node did not use.
             if node != nil, switchboard == nil { return }
@@ -230,10 +230,10 @@ public final class Gateway: @unchecked Sendable {
     }
 
     /// The failure for which the server ended: another server has taken over the database; `nil` if there was none.
-    public private(set) var storeFailure: StoreFailure?
+    package private(set) var storeFailure: StoreFailure?
 
     /// Whether the node was deposed, so that its process must begin anew after ``run()``.
-    public internal(set) var needsNewRun = false
+    package internal(set) var needsNewRun = false
 
     /// Handles an event of the wall clock; from any thread.
     package func take(_ event: ServerTime.Event) {
@@ -241,14 +241,14 @@ public final class Gateway: @unchecked Sendable {
     }
 
     /// Handles the result of a push; from any thread.
-    public func take(_ id: PushID, _ result: PushResult) {
+    package func take(_ id: PushID, _ result: PushResult) {
         server?.post { [self] in feed(.pushed(id, result)) }
     }
 
     /// Carries out an operator's command, and calls `done` on the loop when the command is durable.
     ///
     /// Call this method from any thread, once the gateway is open.
-    public func carryOut(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
+    package func carryOut(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
         server?.post { [self] in
             if let node, !node.isServing { node.passToOwner(command, done: done) } else { decide(command, done: done) }
         }
@@ -264,7 +264,7 @@ public final class Gateway: @unchecked Sendable {
 
     /// Stops accepting, closes every connection with 1001, and lets ``run()`` return when all are gone; from any
     /// thread.
-    public func drain() {
+    package func drain() {
         server?.post { [self] in
             // The operator's wish comes before a new run.
             needsNewRun = false

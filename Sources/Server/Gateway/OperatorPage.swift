@@ -1,15 +1,15 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import CallWire
-public import LibWebSockets
+package import LibWebSockets
 import ServerLog
-public import Switchboard
+package import Switchboard
 
 /// The operators' page on the admin listener: its files, and the calls that it shows.
 ///
 /// The page itself holds no data, so anybody may have its files. A request for calls needs a service's token. All
 /// methods are called on the gateway's thread.
-public protocol OperatorPage: Sendable {
+package protocol OperatorPage: Sendable {
     /// Returns the response to a request for one of the page's files; `nil` = the path names none.
     func file(for head: RequestHead) -> HTTPResponse?
     /// Reads calls for a service, and then calls `respond`, on any thread.
@@ -21,7 +21,7 @@ public protocol OperatorPage: Sendable {
 }
 
 /// A request for calls at the admin listener, after its path and query were parsed.
-public enum OperatorRequest: Equatable, Sendable {
+package enum OperatorRequest: Equatable, Sendable {
     /// The live calls and the newest ones that have ended, and what is wrong now.
     case overview(limit: Int)
     /// A user's calls, newest first, with numbers below `before`.

@@ -2,7 +2,7 @@ import LibWebSockets
 import Threads
 
 /// The reasons why a server that starts waits for its database.
-public enum StartDelay: String, Sendable {
+package enum StartDelay: String, Sendable {
     /// The database cannot be reached, or does not respond: it may wait for its standby.
     case storeUnavailable = "store unavailable"
     /// Another server owns the database.
@@ -11,7 +11,7 @@ public enum StartDelay: String, Sendable {
 
 extension Gateway {
     /// Says in `/readyz` why the opening takes long; from any thread.
-    public func startIsDelayed(by delay: StartDelay) { startDelay.withLock { $0 = delay } }
+    package func startIsDelayed(by delay: StartDelay) { startDelay.withLock { $0 = delay } }
 
     /// Opens the store, and answers operators meanwhile if that may take long.
     func answeringOperators<Opened>(while open: () throws -> Opened) throws -> Opened {

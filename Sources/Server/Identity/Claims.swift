@@ -1,35 +1,35 @@
-public import CallCore
+package import CallCore
 
 /// The content of a verified token: the user, and what the token says about that user.
-public struct Claims: Sendable, Equatable {
+package struct Claims: Sendable, Equatable {
     /// The user's id.
-    public var user: UserID
+    package var user: UserID
     /// Whether the claim that names the user was a JSON integer.
     ///
     /// If so, responses in the app's formats return ids as integers (protocol, section 1.5).
-    public var userIsInteger: Bool
+    package var userIsInteger: Bool
     /// The display name (`name`, else `u`); nil if it is absent or empty.
-    public var name: String?
+    package var name: String?
     /// The device's id (`device`); nil if the token names no device.
-    public var device: DeviceID?
+    package var device: DeviceID?
     /// The full names of the group rooms that the user may join (`rooms`), such as `room:team`.
-    public var rooms: [String]
+    package var rooms: [String]
     /// Whether the token is that of a service, which may act for any user (`scope` contains the word `server`).
-    public var isService: Bool
+    package var isService: Bool
     /// The end of the token's validity in seconds since 1970, without the leeway; nil if the token has no `exp`.
     ///
     /// It is at most 2^53, so that adding a leeway never overflows.
-    public var expiresAtSeconds: Int64?
+    package var expiresAtSeconds: Int64?
     /// When the token was issued, in seconds since 1970, rounded down; nil if `iat` is absent or is not a valid date.
-    public var issuedAtSeconds: Int64?
+    package var issuedAtSeconds: Int64?
     /// The fingerprint of the token: of its `jti`, or of its text if it has no `jti`.
     ///
     /// If neither the token nor the client names a device, the fingerprint forms the device's id in requests and
     /// Socket.IO sessions (protocol, section 1.3).
-    public var fingerprint: TokenFingerprint
+    package var fingerprint: TokenFingerprint
 
     /// Creates claims without checking them, for tests and for users who are authenticated by other means than a token.
-    public init(
+    package init(
         user: UserID,
         userIsInteger: Bool = false,
         name: String? = nil,

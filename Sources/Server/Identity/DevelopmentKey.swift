@@ -1,7 +1,7 @@
 /// The HS256 secret that a server makes for itself if no key is configured: for trials, not for production.
-public enum DevelopmentKey {
+package enum DevelopmentKey {
     /// The name of the file in the data folder.
-    public static let fileName = "development-jwt-secret"
+    package static let fileName = "development-jwt-secret"
 
     /// Reads the secret of a data folder, or makes it at the first start.
     ///
@@ -9,7 +9,7 @@ public enum DevelopmentKey {
     /// - Returns: the text of the file (base64url of 32 random bytes); its bytes, without decoding, are the HS256
     ///   secret.
     /// - Throws: ``SecretFileError``.
-    public static func loadOrCreate(inFolder folder: String) throws(SecretFileError) -> [UInt8] {
+    package static func loadOrCreate(inFolder folder: String) throws(SecretFileError) -> [UInt8] {
         try SecretFile.loadOrCreate("\(folder)/\(fileName)")
     }
 }

@@ -3,14 +3,14 @@ import Glibc
 /// A file that a setting names: a regular file, a link to one, or a pipe that the process was given open.
 ///
 /// To open or to read anything else may take for ever: a named pipe without a writer, a terminal, `/dev/zero`.
-public enum NamedFile {
+package enum NamedFile {
     /// The size of the largest file that may be read, in bytes: the bundles of a system's authorities have 250,000.
-    public static let maximumByteCount = 16 << 20
+    package static let maximumByteCount = 16 << 20
 
     /// Returns why a file is not read; `nil` if it can be opened and is of the right kind.
     ///
     /// For a file that a library reads by itself.
-    public static func fault(of path: String) -> SecretFileError? {
+    package static func fault(of path: String) -> SecretFileError? {
         do throws(SecretFileError) {
             close(try open(path))
             return nil
@@ -19,7 +19,7 @@ public enum NamedFile {
 
     /// Reads a file.
     /// - Throws: ``SecretFileError`` if it cannot be read, is of another kind, or has more than `limit` bytes.
-    public static func read(_ path: String, limit: Int = maximumByteCount) throws(SecretFileError) -> [UInt8] {
+    package static func read(_ path: String, limit: Int = maximumByteCount) throws(SecretFileError) -> [UInt8] {
         let descriptor = try open(path)
         defer { close(descriptor) }
         var bytes: [UInt8] = []

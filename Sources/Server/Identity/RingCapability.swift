@@ -1,28 +1,28 @@
-public import CallCore
+package import CallCore
 import Crypto
 
 /// A capability, the `act` of a push: with it, a device that was just woken can handle one call although the device's
 /// JWT may have expired (protocol, section 6.5).
 ///
 /// A capability consists of its fields and an HMAC-SHA256 over them; the server does not store capabilities.
-public struct RingCapability: Sendable {
+package struct RingCapability: Sendable {
     /// The call, the device and the time that a capability is for.
-    public struct Fields: Sendable, Equatable {
+    package struct Fields: Sendable, Equatable {
         /// The callId; it identifies a call only together with ``user`` and ``peer``.
-        public var callId: CallID
+        package var callId: CallID
         /// The call's epoch.
-        public var epoch: UInt32
+        package var epoch: UInt32
         /// The user who was rung, and for whom the holder of the capability acts.
-        public var user: UserID
+        package var user: UserID
         /// The other user of the call; needed because several pairs of users may have calls with the same callId.
-        public var peer: UserID
+        package var peer: UserID
         /// The device that was rung.
-        public var device: DeviceID
+        package var device: DeviceID
         /// The last moment at which the capability is valid, in milliseconds since 1970.
-        public var validUntilMs: Int64
+        package var validUntilMs: Int64
 
         /// Creates the fields of a capability.
-        public init(
+        package init(
             callId: CallID,
             epoch: UInt32,
             user: UserID,
@@ -53,12 +53,12 @@ public struct RingCapability: Sendable {
     /// Creates an issuer and verifier whose HMAC key is derived from a key of the server.
     ///
     /// - Parameter serverKey: the secret of a key of ``ServerKeys``.
-    public init(serverKey: [UInt8]) {
+    package init(serverKey: [UInt8]) {
         key = HMACSHA256.code(of: Array("ringline ring capability".utf8), key: serverKey)
     }
 
     /// Returns the text of a capability: base64url, about 110 characters for short ids.
-    public func issue(_ fields: Fields) -> String {
+    package func issue(_ fields: Fields) -> String {
         var bytes = [Self.version]
         for text in [fields.callId.text, fields.user.text, fields.peer.text, fields.device.text] {
             // Each text is preceded by its length, so that the end of one text cannot pass for the beginning of the
@@ -80,7 +80,7 @@ public struct RingCapability: Sendable {
     ///   - text: the text after `Ring ` in the header; it may be any text.
     ///   - nowMs: milliseconds since 1970.
     /// - Returns: the fields; nil if this server did not issue the capability, or it has expired.
-    public func verify(_ text: String, nowMs: Int64) -> Fields? {
+    package func verify(_ text: String, nowMs: Int64) -> Fields? {
         guard text.utf8.count <= Self.maximumTextByteCount, let bytes = Base64URL.decode(text),
             bytes.count > Self.codeByteCount
         else { return nil }

@@ -1,16 +1,16 @@
 import Glibc
 
 /// A file that contains a secret and nothing else.
-public enum SecretFile {
+package enum SecretFile {
     /// The size above which a file is refused, in bytes: no key is that long.
-    public static let maximumByteCount = 65_536
+    package static let maximumByteCount = 65_536
 
     /// Reads a secret.
     ///
     /// - Parameter path: a ``NamedFile``.
     /// - Returns: its raw bytes without the one newline at the end that editors add.
     /// - Throws: ``SecretFileError`` if the file is not readable, empty or too large.
-    public static func read(_ path: String) throws(SecretFileError) -> [UInt8] {
+    package static func read(_ path: String) throws(SecretFileError) -> [UInt8] {
         // One byte more, for the newline.
         var bytes = try NamedFile.read(path, limit: maximumByteCount + 1)
         if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
@@ -25,7 +25,7 @@ public enum SecretFile {
     /// message gives the reason.
     ///
     /// - Returns: part of a sentence, such as `ends with a carriage return`; `nil` for a secret without such traces.
-    public static func suspiciousTrait(of secret: [UInt8]) -> String? {
+    package static func suspiciousTrait(of secret: [UInt8]) -> String? {
         if secret.starts(with: [0xEF, 0xBB, 0xBF]) { return "begins with a byte order mark" }
         if secret.starts(with: [0xFF, 0xFE]) || secret.starts(with: [0xFE, 0xFF]) { return "is UTF-16" }
         func isBlank(_ byte: UInt8?) -> Bool { byte.map { [0x09, 0x0A, 0x20].contains($0) } ?? false }
@@ -38,7 +38,7 @@ public enum SecretFile {
     ///
     /// - Returns: the path if the file exists, or a folder on the way to it exists, or the text looks like a path;
     ///   otherwise asterisks.
-    public static func shown(_ path: String) -> String {
+    package static func shown(_ path: String) -> String {
         if hasExistingFolder(path) || looksLikePath(path) { return path }
         return "******"
     }
@@ -89,7 +89,7 @@ public enum SecretFile {
     ///   - text: the content for a new file; without it, 32 random bytes in base64url.
     /// - Returns: the text of the file.
     /// - Throws: ``SecretFileError``.
-    public static func loadOrCreate(_ path: String, _ text: String? = nil) throws(SecretFileError) -> [UInt8] {
+    package static func loadOrCreate(_ path: String, _ text: String? = nil) throws(SecretFileError) -> [UInt8] {
         if access(path, F_OK) != 0, errno == ENOENT { try create(path, text) }
         return try read(path)
     }
@@ -98,7 +98,7 @@ public enum SecretFile {
 /// Why a file that a setting names cannot be used.
 ///
 /// Each case contains the path.
-public enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible {
+package enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The failed operation (`read`, `create`, `write`), the path and C's `errno`.
     case cannot(String, String, Int32)
     /// The file is empty, or contains only a newline.
@@ -109,7 +109,7 @@ public enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible
     case otherKind(String, String)
 
     /// One line with the path and the problem, without the file's contents.
-    public var description: String {
+    package var description: String {
         switch self {
         case .cannot(let what, let path, let code):
             "cannot \(what) \(SecretFile.shown(path)): \(String(cString: strerror(code)))"

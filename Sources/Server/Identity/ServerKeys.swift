@@ -5,25 +5,25 @@ import Crypto
 /// The keys are kept in the data folder, so that capabilities issued before a restart stay valid. The newest key signs,
 /// and is replaced when it is a day old. The former keys are kept as long as a capability that they signed may be
 /// valid.
-public struct ServerKeys: Equatable, Sendable {
+package struct ServerKeys: Equatable, Sendable {
     /// The name of the file in the data folder.
-    public static let fileName = "server-key"
+    package static let fileName = "server-key"
     /// The age at which the newest key is replaced, in milliseconds.
-    public static let periodMilliseconds: Int64 = 86_400_000
+    package static let periodMilliseconds: Int64 = 86_400_000
     /// How far in the future a key's time of creation may be, in milliseconds, without the key being replaced.
     ///
     /// A larger lead means that a clock was wrong, and the key is replaced.
     private static let largestClockLead: Int64 = 3_600_000
 
     /// One key of the server.
-    public struct Key: Equatable, Sendable {
+    package struct Key: Equatable, Sendable {
         /// The key's text as it is in the file: base64url of 32 random bytes.
-        public let secret: [UInt8]
+        package let secret: [UInt8]
         /// When the key was made, in milliseconds since 1970; 0 = unknown.
-        public let madeAt: Int64
+        package let madeAt: Int64
 
         /// Creates a key from its parts.
-        public init(secret: [UInt8], madeAt: Int64) {
+        package init(secret: [UInt8], madeAt: Int64) {
             self.secret = secret
             self.madeAt = madeAt
         }
@@ -34,23 +34,23 @@ public struct ServerKeys: Equatable, Sendable {
     }
 
     /// The key that signs.
-    public let newest: Key
+    package let newest: Key
     /// The former keys, the newest first.
     ///
     /// Each of them was replaced when the next newer key was made.
-    public let former: [Key]
+    package let former: [Key]
 
     /// The key that will sign next; `nil` = it is not known yet.
-    public let next: Key?
+    package let next: Key?
 
     /// Creates a new random key without former keys.
-    public init(at now: Int64) { self.init(newest: .random(at: now), former: []) }
+    package init(at now: Int64) { self.init(newest: .random(at: now), former: []) }
 
     /// Derives the keys of a moment from the secret that several nodes share: one key for each day, in UTC.
     ///
     /// So every node accepts what another one has signed, and no node has to store or announce a key. Midnight comes a
     /// little earlier or later at each node, so the keys of the day before and of the day after are accepted too.
-    public init(derivedFrom secret: [UInt8], at now: Int64) {
+    package init(derivedFrom secret: [UInt8], at now: Int64) {
         let day = max(1, now / Self.periodMilliseconds)
         let keys = [day, day - 1, day + 1].map { day in
             let code = HMACSHA256.code(of: Array("ringline capabilities \(day)".utf8), key: secret)
@@ -68,7 +68,7 @@ public struct ServerKeys: Equatable, Sendable {
     /// Reads the text of the file: one key with its creation time on each line, the newest first.
     ///
     /// A text of any other form is taken as one key of unknown age: earlier versions stored only the key.
-    public init(text: [UInt8]) {
+    package init(text: [UInt8]) {
         let keys = text.split(separator: 0x0A).map(Self.key)
         guard let newest = keys.first, let newest, !keys.contains(nil) else {
             self.init(newest: Key(secret: text, madeAt: 0), former: [])
@@ -96,7 +96,7 @@ public struct ServerKeys: Equatable, Sendable {
     ///
     /// Both alphabets of base64 are accepted: the server writes base64url, and an operator may have made a key with
     /// `openssl rand -base64 32`.
-    public var areValid: Bool {
+    package var areValid: Bool {
         ([newest] + former).allSatisfy { key in
             let bytes = Base64URL.decode(key.secret.span) ?? Base64.decode(String(decoding: key.secret, as: UTF8.self))
             return (bytes?.count ?? 0) >= 32
@@ -104,7 +104,7 @@ public struct ServerKeys: Equatable, Sendable {
     }
 
     /// Returns whether the newest key must be replaced.
-    public func isDue(at now: Int64) -> Bool {
+    package func isDue(at now: Int64) -> Bool {
         now - newest.madeAt >= Self.periodMilliseconds || newest.madeAt - now > Self.largestClockLead
     }
 
@@ -114,7 +114,7 @@ public struct ServerKeys: Equatable, Sendable {
     ///   - now: milliseconds since 1970.
     ///   - life: how long a capability may be valid, in milliseconds.
     /// - Returns: the keys from now on.
-    public func rotated(at now: Int64, life: Int64) -> ServerKeys {
+    package func rotated(at now: Int64, life: Int64) -> ServerKeys {
         var (kept, replacedAt) = ([newest], newest.madeAt)
         for key in former {
             // If the key was replaced in the future, a clock was wrong then.
@@ -134,14 +134,14 @@ public struct ServerKeys: Equatable, Sendable {
     ///   - now: milliseconds since 1970.
     /// - Returns: at least one key.
     /// - Throws: ``SecretFileError``.
-    public static func loadOrCreate(inFolder folder: String, at now: Int64) throws(SecretFileError) -> ServerKeys {
+    package static func loadOrCreate(inFolder folder: String, at now: Int64) throws(SecretFileError) -> ServerKeys {
         ServerKeys(text: try SecretFile.loadOrCreate("\(folder)/\(fileName)", ServerKeys(at: now).text))
     }
 
     /// Replaces the keys in a data folder; the new keys survive a power cut.
     ///
     /// - Throws: ``SecretFileError``; the earlier keys are then still there.
-    public func save(inFolder folder: String) throws(SecretFileError) {
+    package func save(inFolder folder: String) throws(SecretFileError) {
         try SecretFile.replace("\(folder)/\(Self.fileName)", text)
     }
 }
@@ -150,7 +150,7 @@ public struct ServerKeys: Equatable, Sendable {
 ///
 /// It signs with the newest of the server's keys. It also accepts capabilities that a former key signed before it was
 /// replaced, as long as they are valid, and those that the next key has signed at a node whose clock is ahead.
-public struct CapabilitySigner: Sendable {
+package struct CapabilitySigner: Sendable {
     private let newest: RingCapability
     private let next: RingCapability?
     /// The former keys, each with the last moment at which a capability that it signed can be valid.
@@ -161,7 +161,7 @@ public struct CapabilitySigner: Sendable {
     /// - Parameters:
     ///   - keys: the server's keys.
     ///   - life: how long a capability may be valid, in milliseconds.
-    public init(_ keys: ServerKeys, life: Int64) {
+    package init(_ keys: ServerKeys, life: Int64) {
         newest = RingCapability(serverKey: keys.newest.secret)
         next = keys.next.map { RingCapability(serverKey: $0.secret) }
         var replacedAt = keys.newest.madeAt
@@ -172,10 +172,10 @@ public struct CapabilitySigner: Sendable {
     }
 
     /// Returns the text of a capability: see ``RingCapability/issue(_:)``.
-    public func issue(_ fields: RingCapability.Fields) -> String { newest.issue(fields) }
+    package func issue(_ fields: RingCapability.Fields) -> String { newest.issue(fields) }
 
     /// Reads a capability and checks it: see ``RingCapability/verify(_:nowMs:)``.
-    public func verify(_ text: String, nowMs: Int64) -> RingCapability.Fields? {
+    package func verify(_ text: String, nowMs: Int64) -> RingCapability.Fields? {
         if let fields = newest.verify(text, nowMs: nowMs) ?? next?.verify(text, nowMs: nowMs) { return fields }
         for (signer, until) in former {
             // A stolen former key must not sign a capability that is valid for longer than any capability from the time

@@ -1,13 +1,13 @@
 import Crypto
 
 /// A time-limited credential for coturn (`use-auth-secret`; draft-uberti-behave-turn-rest-00).
-public struct TimeLimitedCredential: Sendable, Equatable {
+package struct TimeLimitedCredential: Sendable, Equatable {
     /// `<expiry>:<user>`: the expiry in seconds since 1970, and the user for whom it was issued, for coturn's log.
-    public let username: String
+    package let username: String
     /// The base64 text of the HMAC-SHA1 of the username under the shared secret.
-    public let credential: String
+    package let credential: String
     /// How long the credential is valid, in seconds.
-    public let ttlSeconds: Int64
+    package let ttlSeconds: Int64
 
     /// Creates a credential for a user.
     ///
@@ -16,7 +16,7 @@ public struct TimeLimitedCredential: Sendable, Equatable {
     ///   - secret: coturn's `static-auth-secret`.
     ///   - ttlSeconds: how long the credential is valid, from `now`.
     ///   - now: seconds since 1970.
-    public init(user: String, secret: [UInt8], ttlSeconds: Int64, now: Int64) {
+    package init(user: String, secret: [UInt8], ttlSeconds: Int64, now: Int64) {
         let (expiry, overflow) = now.addingReportingOverflow(ttlSeconds)
         username = "\(overflow ? .max : expiry):\(user)"
         credential = Base64.encode(HMACSHA1.code(of: Array(username.utf8), key: secret))

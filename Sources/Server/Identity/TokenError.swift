@@ -2,7 +2,7 @@
 ///
 /// On the wire there are two codes: ``expired`` becomes `token_expired`, everything else `unauthenticated`. The reasons
 /// go to the log and into the error message; they never contain any part of the token.
-public enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
+package enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The token was valid until `exp`, and the leeway is over too.
     case expired
     /// The token has more than ``TokenVerifier/maximumByteCount`` bytes.
@@ -34,7 +34,7 @@ public enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
     case claim(String)
 
     /// One word for counters and the audit log.
-    public var cause: String {
+    package var cause: String {
         switch self {
         case .expired: "expired"
         case .tooLong: "too_long"
@@ -53,13 +53,13 @@ public enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     /// All values of ``cause``.
-    public static let causes = [
+    package static let causes = [
         expired, tooLong, malformed, unsupportedHeader, algorithm, unknownKey, signature, noExpiry, notYetValid, issuer,
         audience, noUser, claim(""),
     ].map(\.cause)
 
     /// One sentence in plain words.
-    public var description: String {
+    package var description: String {
         switch self {
         case .expired: "the token has expired"
         case .tooLong: "the token is longer than \(TokenVerifier.maximumByteCount) bytes"

@@ -2,7 +2,7 @@ import Crypto
 import JSON
 
 /// An issuer of tokens signed by HS256, for `ringline token` and for tests.
-public struct TokenIssuer: Sendable {
+package struct TokenIssuer: Sendable {
     private let secret: [UInt8]
     private let userClaim: String
     private let issuer: String?
@@ -13,7 +13,7 @@ public struct TokenIssuer: Sendable {
     /// - Parameters:
     ///   - secret: the bytes of the HS256 secret, used raw.
     ///   - rules: the rules whose user claim (`sub` if nil), issuer and audience go into the tokens.
-    public init(secret: [UInt8], rules: TokenRules = TokenRules()) {
+    package init(secret: [UInt8], rules: TokenRules = TokenRules()) {
         self.secret = secret
         userClaim = rules.userClaim ?? "sub"
         issuer = rules.issuer
@@ -33,7 +33,7 @@ public struct TokenIssuer: Sendable {
     ///   - ttlSeconds: how long the token is valid, from `now`; with a negative value the token has already expired.
     ///   - now: seconds since 1970.
     /// - Returns: the token.
-    public func issue(
+    package func issue(
         user: String,
         name: String? = nil,
         device: String? = nil,

@@ -4,21 +4,21 @@ import JSON
 ///
 /// A refusal names only what its cause is about: the header of a token whose key or algorithm does not fit, and one
 /// claim of a token whose signature is valid. It never contains the token, its user or any other claim.
-public struct TokenRefusal: Equatable, Sendable {
+package struct TokenRefusal: Equatable, Sendable {
     /// The time since the token expired (`exp`), in seconds.
-    public private(set) var expiredSeconds: Int64?
+    package private(set) var expiredSeconds: Int64?
     /// The time until the token becomes valid (`nbf`), in seconds.
-    public private(set) var earlySeconds: Int64?
+    package private(set) var earlySeconds: Int64?
     /// The `iss` of a token from another issuer; empty if it has none.
-    public private(set) var issuer: String?
+    package private(set) var issuer: String?
     /// The `aud` of a token for another audience; empty if it has none.
-    public private(set) var audience: String?
+    package private(set) var audience: String?
     /// The `kid` of a token whose key is unknown or whose signature is wrong.
-    public private(set) var keyID: String?
+    package private(set) var keyID: String?
     /// The `alg` of a token whose algorithm no key has, or whose signature is wrong.
-    public private(set) var algorithm: String?
+    package private(set) var algorithm: String?
     /// The name of the claim that is malformed.
-    public private(set) var claim: String?
+    package private(set) var claim: String?
 
     /// The largest number of bytes that are shown of each text.
     private static let shownBytes = 64
@@ -29,7 +29,7 @@ public struct TokenRefusal: Equatable, Sendable {
     ///   - error: the error with which `TokenVerifier.verify` refused the token.
     ///   - token: the token.
     ///   - now: the time at which the token was checked, in seconds since 1970.
-    public init(_ error: TokenError, of token: String, atSeconds now: Int64) {
+    package init(_ error: TokenError, of token: String, atSeconds now: Int64) {
         // If the token cannot be parsed, there is nothing to show.
         let parts = token.utf8.count > TokenVerifier.maximumByteCount ? nil : try? CompactToken(Array(token.utf8))
         switch error {

@@ -1,22 +1,22 @@
 /// The required content of a token, in addition to a valid signature.
-public struct TokenRules: Sendable, Equatable {
+package struct TokenRules: Sendable, Equatable {
     /// The one claim that names the user; nil: `sub`, or `uid` if there is no `sub`.
-    public var userClaim: String?
+    package var userClaim: String?
     /// The required `iss`; nil: any.
-    public var issuer: String?
+    package var issuer: String?
     /// The required `aud`, or one of its elements; nil: any.
-    public var audience: String?
+    package var audience: String?
     /// Whether a token without `exp` is refused.
     ///
     /// `exp` and `nbf` are checked whenever they are present.
-    public var requireExpiry: Bool
+    package var requireExpiry: Bool
     /// The largest expected difference between the clocks of issuer and server, in seconds, from 0.
     ///
     /// It extends the token's validity at both ends: before `nbf` and after `exp`.
-    public var leewaySeconds: Int64
+    package var leewaySeconds: Int64
 
     /// Creates rules with the protocol's defaults: an expiry is required, and the leeway is 60 s.
-    public init(
+    package init(
         userClaim: String? = nil,
         issuer: String? = nil,
         audience: String? = nil,

@@ -4,36 +4,36 @@ import Crypto
 ///
 /// Each of its keys determines one algorithm; a token must name one of these algorithms. A verifier is made once and
 /// used from any thread. It stores nothing about the tokens that it verifies.
-public struct TokenVerifier: Sendable {
+package struct TokenVerifier: Sendable {
     /// The length above which a token is refused unread, in bytes.
     ///
     /// HTTP servers accept headers of about this size, and a genuine token is much shorter.
-    public static let maximumByteCount = 12_288
+    package static let maximumByteCount = 12_288
     /// The largest number of keys.
     ///
     /// It is limited because a token without `kid` may have to be checked with each of them.
-    public static let maximumKeyCount = 64
+    package static let maximumKeyCount = 64
     /// The length in bytes below which an HS256 secret causes a warning (RFC 7518, section 3.2).
-    public static let minimumSecretByteCount = 32
+    package static let minimumSecretByteCount = 32
 
     /// The requirements on claims.
-    public let rules: TokenRules
+    package let rules: TokenRules
     /// The warnings about the keys for the operator, each in one sentence that contains no key.
-    public let warnings: [String]
+    package let warnings: [String]
     /// The algorithms that tokens may have, in the order of the keys, for the log at the start.
-    public var algorithms: [String] {
+    package var algorithms: [String] {
         keys.reduce(into: []) { if !$0.contains($1.algorithm) { $0.append($1.algorithm) } }
     }
 
     /// The number of keys.
-    public var keyCount: Int { keys.count }
+    package var keyCount: Int { keys.count }
 
     private let keys: [VerificationKey]
 
     /// Creates a verifier with the keys of all sources.
     ///
     /// - Throws: ``TokenKeyError`` if a source cannot be used, or there are no keys or too many.
-    public init(keys sources: [TokenKeySource], rules: TokenRules = TokenRules()) throws(TokenKeyError) {
+    package init(keys sources: [TokenKeySource], rules: TokenRules = TokenRules()) throws(TokenKeyError) {
         var keys: [VerificationKey] = []
         var warnings: [String] = []
         for source in sources {
@@ -64,7 +64,7 @@ public struct TokenVerifier: Sendable {
     }
 
     /// Returns the operator's warning that an HS256 secret is too short to be safe; nil if it is long enough.
-    public static func warning(forSecret secret: [UInt8]) -> String? {
+    package static func warning(forSecret secret: [UInt8]) -> String? {
         guard secret.count < minimumSecretByteCount else { return nil }
         return
             "the HS256 secret has \(secret.count) bytes; under \(minimumSecretByteCount) it can be guessed (RFC 7518)"
@@ -77,7 +77,7 @@ public struct TokenVerifier: Sendable {
     ///   - now: seconds since 1970.
     /// - Returns: the claims of the token.
     /// - Throws: ``TokenError``; ``TokenError/expired`` only for a token that is valid in every other respect.
-    public func verify(_ token: [UInt8], atSeconds now: Int64) throws(TokenError) -> Claims {
+    package func verify(_ token: [UInt8], atSeconds now: Int64) throws(TokenError) -> Claims {
         guard token.count <= Self.maximumByteCount else { throw .tooLong }
         let parts = try CompactToken(token)
         try authenticate(parts)
@@ -87,7 +87,7 @@ public struct TokenVerifier: Sendable {
     }
 
     /// Verifies a token that is given as text.
-    public func verify(_ token: some StringProtocol, atSeconds now: Int64) throws(TokenError) -> Claims {
+    package func verify(_ token: some StringProtocol, atSeconds now: Int64) throws(TokenError) -> Claims {
         // The length is checked first, so that a text that is too long is not even copied.
         guard token.utf8.count <= Self.maximumByteCount else { throw .tooLong }
         return try verify(Array(token.utf8), atSeconds: now)

@@ -1,8 +1,8 @@
-public import Crypto
+package import Crypto
 import JSON
 
 /// A source of keys for verifying tokens.
-public enum TokenKeySource: Sendable {
+package enum TokenKeySource: Sendable {
     /// A secret for HS256: the raw bytes of its file.
     case secret([UInt8])
     /// The text of a public key's file (PEM): an EC key on P-256 is for ES256, an RSA key for RS256.
@@ -15,7 +15,7 @@ public enum TokenKeySource: Sendable {
 }
 
 /// Why the configured keys cannot be used.
-public enum TokenKeyError: Error, Sendable, Equatable, CustomStringConvertible {
+package enum TokenKeyError: Error, Sendable, Equatable, CustomStringConvertible {
     /// No key is configured.
     case noKeys
     /// The HS256 secret is empty.
@@ -32,7 +32,7 @@ public enum TokenKeyError: Error, Sendable, Equatable, CustomStringConvertible {
     case tooManyKeys
 
     /// One sentence in plain words that contains no key.
-    public var description: String {
+    package var description: String {
         switch self {
         case .noKeys: "no key to verify tokens is configured"
         case .emptySecret: "the HS256 secret is empty"

@@ -4,14 +4,14 @@ internal import Glibc
 ///
 /// It is an IPv4 address, or the first 64 bits of an IPv6 address, because one customer of a provider usually has such
 /// a network alone.
-public struct ClientNetwork: Hashable, Sendable {
+package struct ClientNetwork: Hashable, Sendable {
     /// The first 64 bits of the network's address.
-    public let high: UInt64
+    package let high: UInt64
     /// The other 64 bits; 0 for an IPv6 network.
-    public let low: UInt64
+    package let low: UInt64
 
     /// Creates a network of the bits that another node has sent.
-    public init(high: UInt64, low: UInt64) {
+    package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }
@@ -33,13 +33,13 @@ public struct ClientNetwork: Hashable, Sendable {
 }
 
 /// An address or a block of addresses: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`.
-public struct AddressRange: Hashable, Sendable {
+package struct AddressRange: Hashable, Sendable {
     private let address: PeerAddress
     private let maskHigh: UInt64
     private let maskLow: UInt64
 
     /// Parses an address or a block; `nil` if the text is neither.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, let address = PeerAddress(String(first)) else { return nil }
         let most = address.isIPv4 ? 32 : 128

@@ -1,49 +1,49 @@
 import JSON
 
 /// The response to one HTTP request, sent unchanged with `Content-Length` (204 and 304 have none).
-public struct HTTPResponse: Sendable, Equatable {
+package struct HTTPResponse: Sendable, Equatable {
     /// The status code, 200–599.
-    public var status: Int
+    package var status: Int
     /// `Content-Type`; nil leaves the line out.
-    public var contentType: String?
+    package var contentType: String?
     /// Further header lines, in order; CR, LF and NUL in them become spaces.
-    public var headers: [Header]
+    package var headers: [Header]
     /// The body, up to 1 MiB or so; it is not sent for HEAD, 204 and 304.
-    public var body: [UInt8]
+    package var body: [UInt8]
     /// The problem that the body reports, for the log; nil if the response was not made by
     /// ``problem(_:code:message:headers:)``.
-    public var problem: Problem?
+    package var problem: Problem?
 
     /// A problem as the server describes it.
-    public struct Problem: Sendable, Equatable {
+    package struct Problem: Sendable, Equatable {
         /// The code for programs.
-        public let code: String
+        package let code: String
         /// The sentence for people.
-        public let message: String
+        package let message: String
 
         /// Creates a problem of a code and a sentence.
-        public init(code: String, message: String) {
+        package init(code: String, message: String) {
             self.code = code
             self.message = message
         }
     }
 
     /// One header line.
-    public struct Header: Sendable, Equatable {
+    package struct Header: Sendable, Equatable {
         /// Its name, spelled as it is sent.
-        public var name: String
+        package var name: String
         /// Its value.
-        public var value: String
+        package var value: String
 
         /// Creates a header line of a name and a value.
-        public init(_ name: String, _ value: String) {
+        package init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
     /// Creates a response of these parts.
-    public init(status: Int, contentType: String? = nil, headers: [Header] = [], body: [UInt8] = []) {
+    package init(status: Int, contentType: String? = nil, headers: [Header] = [], body: [UInt8] = []) {
         self.status = status
         self.contentType = contentType
         self.headers = headers
@@ -60,7 +60,7 @@ public struct HTTPResponse: Sendable, Equatable {
     ///   - message: A sentence for people.
     ///   - headers: Further header lines.
     /// - Returns: The response.
-    public static func problem(_ status: Int, code: String, message: String, headers: [Header] = []) -> HTTPResponse {
+    package static func problem(_ status: Int, code: String, message: String, headers: [Header] = []) -> HTTPResponse {
         var response = HTTPResponse(
             status: status,
             contentType: "application/problem+json",

@@ -18,14 +18,14 @@ enum IDLayout {
 /// bits.
 ///
 /// An id that outlives its connection is harmless: operations on a connection that is gone do nothing.
-public struct SocketID: Hashable, Sendable, CustomStringConvertible {
+package struct SocketID: Hashable, Sendable, CustomStringConvertible {
     /// The slot and the loop in the low 32 bits, the generation in the high 32 bits; never 0.
     ///
     /// Bits 28 to 31 are 0, so that other numbers can be distinguished from connection ids by these bits.
-    public let rawValue: UInt64
+    package let rawValue: UInt64
 
     /// Creates the id with this number, for code that passes ids around as numbers.
-    public init(rawValue: UInt64) { self.rawValue = rawValue }
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
 
     init(slot: Int, generation: UInt32, loop: Int) {
         rawValue = IDLayout.number(high: generation, slot: slot, loop: loop)
@@ -37,7 +37,7 @@ public struct SocketID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The number of the connection's event loop, 0 to 15: ``Server/loop`` of its server.
-    @inlinable public var loop: Int { Int(truncatingIfNeeded: rawValue >> 24 & 15) }
+    @inlinable package var loop: Int { Int(truncatingIfNeeded: rawValue >> 24 & 15) }
 
     var slot: Int { IDLayout.slot(rawValue) }
     var generation: UInt32 { UInt32(truncatingIfNeeded: rawValue >> 32) }
@@ -46,25 +46,25 @@ public struct SocketID: Hashable, Sendable, CustomStringConvertible {
     var opaque: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: UInt(rawValue)) }
 
     /// `slot.generation`, for logs; prefixed with the loop's number unless that is 0.
-    public var description: String { (loop == 0 ? "" : "\(loop):") + "\(slot).\(generation)" }
+    package var description: String { (loop == 0 ? "" : "\(loop):") + "\(slot).\(generation)" }
 }
 
 /// The id of an HTTP request that waits for its response.
 ///
 /// Like a ``SocketID``, it may outlive the request without harm.
-public struct ExchangeID: Hashable, Sendable {
+package struct ExchangeID: Hashable, Sendable {
     /// The slot and the loop of its connection in the low 32 bits, a serial number in the high 32 bits; never 0.
-    public let rawValue: UInt64
+    package let rawValue: UInt64
 
     /// Creates the id with this number, for code that passes ids around as numbers.
-    public init(rawValue: UInt64) { self.rawValue = rawValue }
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
 
     init(slot: Int, serial: UInt32, loop: Int) {
         rawValue = IDLayout.number(high: serial, slot: slot, loop: loop)
     }
 
     /// The number of its connection's event loop, see ``SocketID/loop``.
-    @inlinable public var loop: Int { Int(truncatingIfNeeded: rawValue >> 24 & 15) }
+    @inlinable package var loop: Int { Int(truncatingIfNeeded: rawValue >> 24 & 15) }
 
     var slot: Int { IDLayout.slot(rawValue) }
     var serial: UInt32 { UInt32(truncatingIfNeeded: rawValue >> 32) }

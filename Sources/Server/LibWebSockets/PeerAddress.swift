@@ -2,9 +2,9 @@ internal import CLibwebsockets
 internal import Glibc
 
 /// Numeric addresses as text.
-public enum NumericAddress {
+package enum NumericAddress {
     /// Returns the text in which an address can be compared with others; `nil` if the text is no address of the family.
-    public static func canonical(_ text: String, isIPv6: Bool) -> String? {
+    package static func canonical(_ text: String, isIPv6: Bool) -> String? {
         guard text.contains(":") == isIPv6 else { return nil }
         return PeerAddress(text)?.text
     }

@@ -1,7 +1,7 @@
 /// The head of one HTTP request or WebSocket upgrade, copied out of the library's header pool.
-public struct RequestHead: Sendable {
+package struct RequestHead: Sendable {
     /// `GET`, `POST`, `PUT`, `DELETE`, `PATCH`, `OPTIONS` or `HEAD`.
-    public var method: String
+    package var method: String
     /// The path as the client wrote it, with its escapes: nothing is decoded or folded; begins with `/`, and no part of
     /// it is `.` or `..`.
     ///
@@ -9,51 +9,51 @@ public struct RequestHead: Sendable {
     /// about no path.
     ///
     /// ``decoded(_:)`` decodes a part of it.
-    public var path: String
+    package var path: String
     /// The query's parameters in order, decoded (`+` is no blank); a name without `=` has an empty value.
-    public var query: [(name: String, value: String)]
+    package var query: [(name: String, value: String)]
     /// `Authorization`.
-    public var authorization: String?
+    package var authorization: String?
     /// `Origin`.
-    public var origin: String?
+    package var origin: String?
     /// `Host`.
-    public var host: String?
+    package var host: String?
     /// `Content-Type`.
-    public var contentType: String?
+    package var contentType: String?
     /// `Accept-Encoding`.
-    public var acceptEncoding: String?
+    package var acceptEncoding: String?
     /// `If-None-Match`.
-    public var ifNoneMatch: String?
+    package var ifNoneMatch: String?
     /// The header names in `Access-Control-Request-Headers`, which only a browser's preflight request has.
-    public var requestedHeaders: [String] = []
+    package var requestedHeaders: [String] = []
     /// `Idempotency-Key`.
-    public var idempotencyKey: String?
+    package var idempotencyKey: String?
     /// The subprotocols offered in `Sec-WebSocket-Protocol`, in order.
-    public var protocols: [String]
+    package var protocols: [String]
     /// Whether the request came over TLS.
-    public var isTLS: Bool
+    package var isTLS: Bool
     /// The id of the listener at which the request arrived: 0 is the configured listener, and other ids were given to
     /// ``Server/addListener(host:port:id:)``.
-    public var listener: Int
+    package var listener: Int
     /// The peer's numeric address, without the port; an IPv4 peer of a dual-stack listener is in IPv4 form.
-    public var peerAddress: String
+    package var peerAddress: String
     /// The network to which the limits attribute the request before authentication: the network of the peer or, if the
     /// peer is a trusted proxy, the network of the proxy's client.
-    public var clientNetwork: ClientNetwork
+    package var clientNetwork: ClientNetwork
 
     /// Returns a part of a path with its escapes resolved.
-    public static func decoded(_ part: some StringProtocol) -> String {
+    package static func decoded(_ part: some StringProtocol) -> String {
         // The escapes were checked when the head was read; a head that was made by hand may have any text.
         RequestTarget.decoded(part.utf8).map { String(decoding: $0, as: UTF8.self) } ?? String(part)
     }
 
     /// Returns the first query parameter of this name.
-    public func parameter(_ name: String) -> String? {
+    package func parameter(_ name: String) -> String? {
         query.first { $0.name == name }?.value
     }
 
     /// Creates a head by hand, for tests of the layers above the sockets.
-    public init(
+    package init(
         method: String = "GET",
         path: String,
         query: [(name: String, value: String)] = [],

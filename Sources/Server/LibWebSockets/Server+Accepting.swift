@@ -12,7 +12,7 @@ extension Server {
     /// - Returns: The port.
     /// - Throws: ``ServerError`` about the address or the port.
     @discardableResult
-    public func addListener(host: String, port: Int, id: Int) throws(ServerError) -> Int {
+    package func addListener(host: String, port: Int, id: Int) throws(ServerError) -> Int {
         checkThread()
         precondition((1...255).contains(id), "a listener's id is 1–255")
         let listener = try Listener(host: host, port: port, id: id, isTLS: false, sharing: .alone)
@@ -25,7 +25,7 @@ extension Server {
     ///
     /// It is meant for the end of the server: a client may keep an idle connection open for hours. WebSocket
     /// connections stay open.
-    public func endIdleConnections() {
+    package func endIdleConnections() {
         checkThread()
         keepsAlive = false
         for slot in table.rows.indices where table[slot].phase == .http {
@@ -37,7 +37,7 @@ extension Server {
     /// Stops accepting connections; existing ones continue.
     ///
     /// - Parameter id: The listener to stop; nil (default) stops all listeners.
-    public func stopListening(_ id: Int? = nil) {
+    package func stopListening(_ id: Int? = nil) {
         checkThread()
         for listener in listeners where id == nil || listener.id == id {
             guard let watch = listener.watch else { continue }

@@ -1,5 +1,5 @@
 internal import CLibwebsockets
-public import CallWire
+package import CallWire
 internal import Glibc
 
 /// WebSocket connections: frames in and out, close.
@@ -15,7 +15,7 @@ extension Server {
     ///   - socket: The receiving connection.
     /// - Returns: The result (`lws_write`).
     @discardableResult
-    public func send(_ frame: Frame, to socket: SocketID) -> SendOutcome {
+    package func send(_ frame: Frame, to socket: SocketID) -> SendOutcome {
         checkThread()
         return emit(WaitingFrame(frame, isPing: false), to: socket)
     }
@@ -28,7 +28,7 @@ extension Server {
     ///     not report empty pongs.
     /// - Returns: The result (`lws_write` with `LWS_WRITE_PING`).
     @discardableResult
-    public func ping(_ socket: SocketID, payload: [UInt8] = []) -> SendOutcome {
+    package func ping(_ socket: SocketID, payload: [UInt8] = []) -> SendOutcome {
         checkThread()
         let payload = payload.isEmpty ? [UInt8(ascii: "p")] : payload
         return emit(WaitingFrame(Frame(payload.prefix(125)), isPing: true), to: socket)
@@ -44,7 +44,7 @@ extension Server {
     ///   - code: RFC 6455 §7.4: 1000, 1001, 1003, 1007–1011 or 3000–4999.
     ///   - reason: At most 123 bytes of UTF-8; the rest is cut off.
     ///   - discardingQueue: Whether to drop the queued frames, for a peer that reads too slowly.
-    public func close(_ socket: SocketID, code: UInt16, reason: String, discardingQueue: Bool = false) {
+    package func close(_ socket: SocketID, code: UInt16, reason: String, discardingQueue: Bool = false) {
         checkThread()
         guard let slot = table.slot(of: socket), table[slot].phase == .open, let wsi = table[slot].wsi else {
             return
@@ -60,7 +60,7 @@ extension Server {
     }
 
     /// Closes all open WebSocket connections, as ``close(_:code:reason:discardingQueue:)`` does.
-    public func closeAll(code: UInt16, reason: String) {
+    package func closeAll(code: UInt16, reason: String) {
         checkThread()
         for slot in table.rows.indices where table[slot].phase == .open {
             close(table.id(of: slot), code: code, reason: reason)
@@ -68,7 +68,7 @@ extension Server {
     }
 
     /// Returns the number of bytes queued for this connection; 0 if it is gone.
-    public func queuedBytes(on socket: SocketID) -> Int {
+    package func queuedBytes(on socket: SocketID) -> Int {
         checkThread()
         return table.slot(of: socket).map { table[$0].queue.bytes + waitingBytes($0) } ?? 0
     }

@@ -7,7 +7,7 @@ extension Server {
     /// Responds to a request, within ``ServerDelegate/requested(_:body:exchange:)`` or at any time later.
     ///
     /// A second response to a request does nothing, and neither does a response to a peer that is gone.
-    public func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
+    package func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
         checkThread()
         guard let slot = table.slot(of: exchange), table[slot].phase == .pending else { return }
         if table[slot].isDelivering {

@@ -29,13 +29,13 @@ extension Server {
     /// Sends to connections and streams what this turn holds back until its end.
     ///
     /// The delegate may call it before work that takes long; what is sent afterwards in the same turn costs another write.
-    public func sendHeld() {
+    package func sendHeld() {
         sendHeldFrames()
         if !streams.unflushed.isEmpty { flushStreams() }
     }
 
     /// The number of connections for which this turn holds frames back.
-    public var heldConnectionCount: Int { heldFrames.addressees.count }
+    package var heldConnectionCount: Int { heldFrames.addressees.count }
 
     /// The event loop's clock in milliseconds; precise enough for deadlines of seconds.
     var loopMilliseconds: UInt64 { uv_now(handles.loop) }

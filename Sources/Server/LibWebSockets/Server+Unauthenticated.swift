@@ -11,7 +11,7 @@ internal import Threads
 /// ``addListener(host:port:id:)``.
 extension Server {
     /// Marks the connection of a request as authenticated; the server no longer drops it to make room.
-    public func markAuthenticated(for exchange: ExchangeID) {
+    package func markAuthenticated(for exchange: ExchangeID) {
         checkThread()
         if let slot = table.slot(of: exchange) { markAuthenticated(slot) }
     }
@@ -130,9 +130,9 @@ extension Server {
 }
 
 /// The numbers of unauthenticated connections that were dropped to make room; readable from any thread.
-public final class DroppedUnauthenticated: Sendable {
+package final class DroppedUnauthenticated: Sendable {
     /// The reason why a connection was dropped.
-    public enum Reason: String, CaseIterable, Sendable {
+    package enum Reason: String, CaseIterable, Sendable {
         /// No socket was left.
         case connections
         /// No place for a handshake was left.
@@ -144,7 +144,7 @@ public final class DroppedUnauthenticated: Sendable {
     private let counts = Monitor<[Reason: UInt64]>([:])
 
     /// The number of connections dropped for this reason.
-    public subscript(reason: Reason) -> UInt64 { counts.withLock { $0[reason] ?? 0 } }
+    package subscript(reason: Reason) -> UInt64 { counts.withLock { $0[reason] ?? 0 } }
 
     func count(_ reason: Reason) { counts.withLock { $0[reason, default: 0] += 1 } }
 }

@@ -7,28 +7,28 @@ internal import Threads
 /// Create it, add listeners, and call ``run()`` on the thread that becomes its event loop. Except for members whose
 /// documentation allows any thread, all members must be used on that thread only; before ``run()``, on the thread that
 /// created the server. All methods of ``ServerDelegate`` are called on the event loop's thread.
-public final class Server: @unchecked Sendable {
+package final class Server: @unchecked Sendable {
     // @unchecked: the members that any thread may use touch only objects that are safe on any thread, such as the
     // inbox. The other methods check the calling thread.
 
     /// The port of the configured listener, as the system assigned it.
-    public let port: Int
+    package let port: Int
     /// The largest number of event loops on one port: ids have four bits for the loop's number.
-    public static let maximumLoops = 16
+    package static let maximumLoops = 16
     /// The number of this event loop among those on its port, from 0; ``SocketID/loop`` of its connections.
-    public let loop: Int
+    package let loop: Int
     /// The number of open sockets on this event loop, HTTP and WebSocket together.
-    public var connectionCount: Int { table.count }
+    package var connectionCount: Int { table.count }
     /// The number of open sockets on all event loops of this port.
     ///
     /// With several loops it is readable from any thread; with one loop, only on the thread of that loop.
-    public var connectionCountOfAllLoops: Int { allowance?.count ?? table.count }
+    package var connectionCountOfAllLoops: Int { allowance?.count ?? table.count }
 
     let configuration: ServerConfiguration
     /// The receiver of the callbacks.
     ///
     /// Set it before ``run()``; the server holds it until ``run()`` returns.
-    public var delegate: (any ServerDelegate)?
+    package var delegate: (any ServerDelegate)?
     /// The work that was posted; closed by ``stop()``.
     let inbox = Inbox<@Sendable () -> Void>()
     let handles: LoopHandles
@@ -48,7 +48,7 @@ public final class Server: @unchecked Sendable {
     /// The number of connections that were dropped to make room and are not completely closed yet.
     var droppedStillOpen = 0
     /// The numbers of unauthenticated connections that were dropped, on all event loops; readable from any thread.
-    public let dropped: DroppedUnauthenticated
+    package let dropped: DroppedUnauthenticated
     /// The keys of TLS session tickets, shared by all event loops of the port.
     let ticketKeys: TicketKeys
     /// The place where handshakes find a certificate that replaced the configured one.
@@ -80,7 +80,7 @@ public final class Server: @unchecked Sendable {
     ///   - configuration: The addresses, the protocols and the limits.
     ///   - delegate: Held strongly until ``run()`` has returned; it may also be set later.
     /// - Throws: ``ServerError``; each case describes itself in one sentence.
-    public convenience init(
+    package convenience init(
         configuration: ServerConfiguration,
         delegate: (any ServerDelegate)? = nil
     ) throws(ServerError) {
@@ -106,7 +106,7 @@ public final class Server: @unchecked Sendable {
     ///   - loop: This loop's number, from 1 to one less than ``ServerConfiguration/loops``.
     ///   - delegate: Held strongly until ``run()`` has returned; it may also be set later.
     /// - Throws: ``ServerError``.
-    public convenience init(
+    package convenience init(
         beside first: Server,
         loop: Int,
         delegate: (any ServerDelegate)? = nil
@@ -177,7 +177,7 @@ public final class Server: @unchecked Sendable {
     /// Serves on the calling thread until ``stop()``.
     ///
     /// When it returns, every connection is closed and the server cannot be used again.
-    public func run() {
+    package func run() {
         thread = pthread_self()
         FilteredReads.setServer(self)
         // Any thread may call `uv_async_send` while the handle is open. `tearDown()` removes this function from the
@@ -193,12 +193,12 @@ public final class Server: @unchecked Sendable {
     /// Runs `work` on the event loop's thread soon, in the order posted; may be called from any thread.
     ///
     /// Work that is still waiting when the server stops is dropped, and so is work that is posted afterwards.
-    public func post(_ work: @escaping @Sendable () -> Void) {
+    package func post(_ work: @escaping @Sendable () -> Void) {
         inbox.put(work)
     }
 
     /// Makes ``run()`` return soon, after the work posted before; may be called from any thread.
-    public func stop() {
+    package func stop() {
         inbox.close()
     }
 
@@ -207,7 +207,7 @@ public final class Server: @unchecked Sendable {
     /// There is one timer: setting it again replaces its time.
     ///
     /// - Parameter milliseconds: nil disarms it (`uv_timer_start`, `uv_timer_stop`).
-    public func setTimer(afterMilliseconds milliseconds: UInt64?) {
+    package func setTimer(afterMilliseconds milliseconds: UInt64?) {
         checkThread()
         guard let milliseconds else {
             uv_timer_stop(handles.ownerTimer)

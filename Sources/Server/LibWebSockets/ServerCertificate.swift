@@ -4,20 +4,20 @@ internal import Glibc
 /// A certificate chain and its matching key, loaded and checked, to which a running ``Server`` can switch.
 ///
 /// It is immutable, so any number of event loops on any threads may serve it.
-public final class ServerCertificate: Sendable {
+package final class ServerCertificate: Sendable {
     /// An `SSL_CTX` that serves no connections; it only holds the chain and the key.
     ///
     /// Any thread may use it: OpenSSL counts references to its parts atomically, and nothing changes them.
     nonisolated(unsafe) let holder: OpaquePointer
     /// The expiry of the server's own certificate, in seconds since 1970.
-    public let notAfterSeconds: Int64
+    package let notAfterSeconds: Int64
 
     /// Loads both files.
     ///
     /// Wraps `SSL_CTX_use_certificate_chain_file`, `SSL_CTX_use_PrivateKey_file`, `SSL_CTX_check_private_key`.
     ///
     /// - Throws: ``ServerError/unreadableFile(path:reason:)``, ``ServerError/badCertificate(path:reason:)``.
-    public init(_ tls: ServerConfiguration.TLS) throws(ServerError) {
+    package init(_ tls: ServerConfiguration.TLS) throws(ServerError) {
         for path in [tls.certificatePath, tls.keyPath] where access(path, R_OK) != 0 {
             throw .unreadableFile(path: path, reason: String(cString: strerror(errno)))
         }
@@ -88,7 +88,7 @@ extension Server {
     /// Serves this certificate to new connections from now on; open connections are not affected.
     ///
     /// Without TLS it changes nothing.
-    public func serve(_ certificate: ServerCertificate) {
+    package func serve(_ certificate: ServerCertificate) {
         checkThread()
         certificateHolder.put(certificate)
         ticketKeys.renew(for: certificate)

@@ -2,7 +2,7 @@
 ///
 /// Every method is called on the event loop's thread, during a turn of the loop or while ``Server/run()`` shuts down.
 /// Within any of them every method of the server may be called, for any connection, including the one concerned.
-public protocol ServerDelegate: AnyObject {
+package protocol ServerDelegate: AnyObject {
     /// Decides on a well-formed WebSocket upgrade on one of the configured paths.
     func admit(_ upgrade: RequestHead, as socket: SocketID) -> UpgradeDecision
     /// Reports that the handshake is complete and frames may be sent.
@@ -64,28 +64,28 @@ public protocol ServerDelegate: AnyObject {
 
 extension ServerDelegate {
     /// Does nothing.
-    public func receivedPing(on socket: SocketID) {}
+    package func receivedPing(on socket: SocketID) {}
     /// Does nothing.
-    public func refused(
+    package func refused(
         _ head: RequestHead,
         isUpgrade: Bool,
         on socket: SocketID,
         _ problem: HTTPResponse.Problem
     ) {}
     /// Returns none.
-    public func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header] { [] }
+    package func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header] { [] }
     /// Does nothing.
-    public func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason) {}
+    package func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason) {}
     /// Allows no body above the general limit.
-    public func largeBody(of head: RequestHead) -> LargeBodyDecision? { nil }
+    package func largeBody(of head: RequestHead) -> LargeBodyDecision? { nil }
     /// Does nothing.
-    public func timerFired() {}
+    package func timerFired() {}
     /// Does nothing.
-    public func loopTurned() {}
+    package func loopTurned() {}
 }
 
 /// The decision on a request with a large body.
-public enum LargeBodyDecision: Sendable {
+package enum LargeBodyDecision: Sendable {
     /// The body may have this many bytes.
     case limit(Int)
     /// Send this response without reading the body, which is discarded.
@@ -93,7 +93,7 @@ public enum LargeBodyDecision: Sendable {
 }
 
 /// The decision on a WebSocket upgrade.
-public enum UpgradeDecision: Sendable {
+package enum UpgradeDecision: Sendable {
     /// Respond with 101 and this subprotocol from the client's list; nil sends no subprotocol.
     case accept(subprotocol: String?)
     /// Send this response instead, then end the connection.
@@ -106,7 +106,7 @@ public enum UpgradeDecision: Sendable {
 }
 
 /// The result of ``Server/send(_:to:)``.
-public enum SendOutcome: Sendable, Equatable {
+package enum SendOutcome: Sendable, Equatable {
     /// No other frame waits, so the frame goes out at the end of this turn.
     case written
     /// The frame waits in the queue, after other frames.

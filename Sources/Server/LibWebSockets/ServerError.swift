@@ -1,5 +1,5 @@
 /// The reason why a ``Server`` could not be created; each case says in one sentence what to do about it.
-public enum ServerError: Error, Equatable, CustomStringConvertible {
+package enum ServerError: Error, Equatable, CustomStringConvertible {
     /// Another socket already listens on this address and port (`EADDRINUSE`).
     case portTaken(host: String, port: Int)
     /// `socket`, `bind` or `listen` failed for another reason.
@@ -22,7 +22,7 @@ public enum ServerError: Error, Equatable, CustomStringConvertible {
     case threads(String)
 
     /// One sentence for the operator.
-    public var description: String {
+    package var description: String {
         switch self {
         case .portTaken(let host, let port):
             "Port \(port) on \(host) is taken by another process: stop it, or choose another port."

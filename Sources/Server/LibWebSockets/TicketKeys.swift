@@ -71,5 +71,5 @@ extension Server {
     /// Call this method from any thread.
     ///
     /// - Parameter milliseconds: The time of a clock that never goes back.
-    public func renewTickets(at milliseconds: Int64) { ticketKeys.renew(at: milliseconds) }
+    package func renewTickets(at milliseconds: Int64) { ticketKeys.renew(at: milliseconds) }
 }

@@ -4,7 +4,7 @@
 /// When there are too many members, the oldest member of the network with the most members must go. So a network with
 /// many members loses many, and a network with a single member loses it last. If several networks have the most
 /// members, the oldest of all their members must go.
-public struct UnauthenticatedQueue<Member: Hashable & Sendable> {
+package struct UnauthenticatedQueue<Member: Hashable & Sendable> {
     private struct Entry {
         let network: ClientNetwork
         let number: UInt64
@@ -24,19 +24,19 @@ public struct UnauthenticatedQueue<Member: Hashable & Sendable> {
     private var entries: [Member: Entry] = [:]
     private var networks: [ClientNetwork: Queue] = [:]
     /// The member that arrived first; `nil` if there are no members.
-    public private(set) var oldest: Member?
+    package private(set) var oldest: Member?
     private var newest: Member?
     private var lastNumber: UInt64 = 0
 
     /// Creates an empty queue.
-    public init() {}
+    package init() {}
 
     /// The number of members.
-    public var count: Int { entries.count }
+    package var count: Int { entries.count }
 
     /// Inserts a member that is not in the queue yet; `milliseconds` is its time of arrival, by any clock that does not
     /// go back.
-    public mutating func insert(_ member: Member, of network: ClientNetwork, at milliseconds: UInt64) {
+    package mutating func insert(_ member: Member, of network: ClientNetwork, at milliseconds: UInt64) {
         lastNumber += 1
         var entry = Entry(network: network, number: lastNumber, cameAt: milliseconds)
         entry.older = newest
@@ -54,7 +54,7 @@ public struct UnauthenticatedQueue<Member: Hashable & Sendable> {
     }
 
     /// Removes a member that was authenticated or is gone; does nothing if it is not in the queue.
-    public mutating func remove(_ member: Member) {
+    package mutating func remove(_ member: Member) {
         guard let entry = entries.removeValue(forKey: member) else { return }
         if let older = entry.older { entries[older]?.newer = entry.newer } else { oldest = entry.newer }
         if let newer = entry.newer { entries[newer]?.older = entry.older } else { newest = entry.older }
@@ -68,7 +68,7 @@ public struct UnauthenticatedQueue<Member: Hashable & Sendable> {
     }
 
     /// The member that must go first when there are too many; `nil` if there are no members.
-    public var first: Member? {
+    package var first: Member? {
         var most: (count: Int, number: UInt64, member: Member)?
         for queue in networks.values where queue.count >= most?.count ?? 0 {
             guard let number = entries[queue.oldest]?.number else { continue }
@@ -79,7 +79,7 @@ public struct UnauthenticatedQueue<Member: Hashable & Sendable> {
     }
 
     /// Returns the member that arrived first, if it arrived at or before this time.
-    public func oldest(since milliseconds: UInt64) -> Member? {
+    package func oldest(since milliseconds: UInt64) -> Member? {
         oldest.flatMap { oldest in entries[oldest].flatMap { $0.cameAt <= milliseconds ? oldest : nil } }
     }
 }

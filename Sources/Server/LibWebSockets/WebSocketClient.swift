@@ -7,30 +7,30 @@ internal import Threads
 /// A WebSocket client on libwebsockets, which occupies one thread.
 ///
 /// It is meant for command-line tools and tests, not for thousands of connections.
-public final class WebSocketClient: @unchecked Sendable {
+package final class WebSocketClient: @unchecked Sendable {
     // @unchecked: other threads touch only the inbox; everything else belongs to the client's thread.
 
     /// The address to connect to, and the credentials.
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// A `ws://` or `wss://` address with host, port (default 80 or 443), path and query.
-        public var url: String
+        package var url: String
         /// The whole value of `Authorization`.
-        public var authorization: String?
+        package var authorization: String?
         /// The subprotocols offered, in order.
-        public var subprotocols: [String] = []
+        package var subprotocols: [String] = []
         /// A PEM file of the certificate authorities to trust instead of those of the system.
-        public var authoritiesPath: String?
+        package var authoritiesPath: String?
         /// Whether any server certificate is accepted.
-        public var isInsecure = false
+        package var isInsecure = false
 
         /// Creates a configuration with only the address set.
-        public init(url: String) {
+        package init(url: String) {
             self.url = url
         }
     }
 
     /// The events of a client, reported in order on the client's thread.
-    public enum Event: Sendable, Equatable {
+    package enum Event: Sendable, Equatable {
         /// The handshake is complete.
         case opened
         /// A whole text message arrived.
@@ -62,7 +62,7 @@ public final class WebSocketClient: @unchecked Sendable {
     private var reason = ""
 
     /// Creates a client that is not connected yet.
-    public init(_ configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
+    package init(_ configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
         self.configuration = configuration
         self.onEvent = onEvent
     }
@@ -70,7 +70,7 @@ public final class WebSocketClient: @unchecked Sendable {
     /// Connects, serves until the connection has ended, and returns.
     ///
     /// Until this method returns, the calling thread is the client's thread.
-    public func run() {
+    package func run() {
         let target = ClientTarget(configuration.url)
         guard let target else {
             onEvent(.failed("invalid address \(configuration.url): must begin with ws:// or wss://"))
@@ -96,13 +96,13 @@ public final class WebSocketClient: @unchecked Sendable {
     }
 
     /// Sends a text message; may be called from any thread, also before the connection is open.
-    public func send(_ text: String) { inbox.put(.text(Array(text.utf8))) }
+    package func send(_ text: String) { inbox.put(.text(Array(text.utf8))) }
 
     /// Sends a ping with these 1–125 bytes; may be called from any thread.
-    public func ping(_ payload: [UInt8] = [112]) { inbox.put(.ping(Array(payload.prefix(125)))) }
+    package func ping(_ payload: [UInt8] = [112]) { inbox.put(.ping(Array(payload.prefix(125)))) }
 
     /// Closes the connection after everything sent before; may be called from any thread.
-    public func close(code: UInt16 = 1000, reason: String = "") {
+    package func close(code: UInt16 = 1000, reason: String = "") {
         inbox.put(.close(code, Array(reason.utf8.prefix(123))))
     }
 

@@ -2,7 +2,7 @@
 ///
 /// A name that hangs, or a host that does not respond, thus holds up no other service: each has its own share.
 /// Together they are 32, so that users, who name the hosts of push services, cannot use up threads and sockets.
-public enum ConnectionShare: CaseIterable, Sendable {
+package enum ConnectionShare: CaseIterable, Sendable {
     /// Apple's two services.
     case apns
     /// Firebase, and the endpoint of its access tokens.
@@ -14,7 +14,7 @@ public enum ConnectionShare: CaseIterable, Sendable {
 
     /// How many requests of the service may resolve a name or connect at a time: two for each host that the server itself
     /// knows.
-    public var count: Int {
+    package var count: Int {
         switch self {
         case .apns, .firebase: 4
         case .keySet: 2
@@ -23,5 +23,5 @@ public enum ConnectionShare: CaseIterable, Sendable {
     }
 
     /// How many of them are only for hosts that the server itself knows, such as Google's, Mozilla's and Apple's.
-    public var reservedForKnownHosts: Int { self == .browsers ? 6 : 0 }
+    package var reservedForKnownHosts: Int { self == .browsers ? 6 : 0 }
 }

@@ -13,15 +13,15 @@ import Threads
 /// stream unprocessed (REFUSED_STREAM, GOAWAY), or when a kept connection ended before any byte of a response came. A
 /// request that is lost in another way fails, and its sender has to repeat it. So it should do no harm if the server
 /// gets a request twice.
-public final class HTTPClient: Sendable {
+package final class HTTPClient: Sendable {
     /// The outcome that a request's sender receives.
-    public typealias Outcome = Result<HTTPResponse, HTTPFailure>
+    package typealias Outcome = Result<HTTPResponse, HTTPFailure>
 
     private let queue: RequestQueue
     private let thread: WorkThread
 
     /// Creates a client and starts its thread; throws if libcurl is unusable or the system refuses the thread.
-    public init(_ configuration: HTTPClientConfiguration = .init()) throws(HTTPClientError) {
+    package init(_ configuration: HTTPClientConfiguration = .init()) throws(HTTPClientError) {
         try CurlLibrary.initialize()
         let queue = try RequestQueue(
             waitingPerHost: configuration.waitingPerHost,
@@ -42,7 +42,7 @@ public final class HTTPClient: Sendable {
 
     /// Sends a request and returns immediately; may be called from any thread.
     @discardableResult
-    public func send(_ request: HTTPRequest, completion: @escaping @Sendable (Outcome) -> Void) -> HTTPRequestID {
+    package func send(_ request: HTTPRequest, completion: @escaping @Sendable (Outcome) -> Void) -> HTTPRequestID {
         let id = queue.nextID()
         let deadline = ContinuousClock.now + .milliseconds(max(0, request.timeoutMilliseconds))
         if let fault = request.fault {
@@ -59,21 +59,21 @@ public final class HTTPClient: Sendable {
     ///
     /// With `onlyIfUnsent`, a request that was sent continues, and its response is reported as if it had not been
     /// cancelled. "Sent" means handed to an established connection; a request that still waits or connects is not sent.
-    public func cancel(_ id: HTTPRequestID, onlyIfUnsent: Bool = false) {
+    package func cancel(_ id: HTTPRequestID, onlyIfUnsent: Bool = false) {
         queue.post(cancel: id, onlyIfUnsent: onlyIfUnsent)
     }
 
     /// Calls a closure on the client's thread, where it must not block, after a time; not at all if the client is shut down
     /// before.
-    public func call(afterMilliseconds milliseconds: Int64, _ body: @escaping @Sendable () -> Void) {
+    package func call(afterMilliseconds milliseconds: Int64, _ body: @escaping @Sendable () -> Void) {
         queue.post(body, at: .now + .milliseconds(milliseconds))
     }
 
     /// The number of requests of all hosts that wait to be started.
-    public var waitingCount: Int { queue.waitingCount }
+    package var waitingCount: Int { queue.waitingCount }
 
     /// The numbers of requests and hosts, at most a second old.
-    public var figures: HTTPClientFigures { queue.figures }
+    package var figures: HTTPClientFigures { queue.figures }
 
     /// The number of iterations of the thread's loop; with nothing to do it rises by about one a second.
     var iterations: UInt64 { queue.iterations }
@@ -84,7 +84,7 @@ public final class HTTPClient: Sendable {
     /// with ``HTTPFailure/shutDown``, and closes the connections. A second call does nothing.
     ///
     /// Within a completion, the call cannot wait for its own thread, so it returns immediately.
-    public func shutdown(limitMilliseconds: Int64 = 5_000) {
+    package func shutdown(limitMilliseconds: Int64 = 5_000) {
         queue.stop(by: .now + .milliseconds(max(0, limitMilliseconds)))
         thread.join()
     }

@@ -1,9 +1,9 @@
 /// A parser for dates in HTTP headers, as in RFC 9110 (section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
-public enum HTTPDate {
+package enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// Returns the date in seconds since 1970; `nil` for every other form, including the obsolete ones.
-    public static func seconds(_ text: String) -> Int64? {
+    package static func seconds(_ text: String) -> Int64? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT", let day = number(words[1], 2, 1...31),
             let month = months.firstIndex(of: String(words[2])), let year = number(words[3], 4, 1970...9999)

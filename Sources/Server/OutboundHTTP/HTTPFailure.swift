@@ -1,7 +1,7 @@
 /// The reason why a request got no response.
 ///
 /// Its ``description`` is a phrase for logs and operators; it contains no address, URL or header.
-public enum HTTPFailure: Error, Equatable, Sendable {
+package enum HTTPFailure: Error, Equatable, Sendable {
     /// Too many requests are waiting already; the request was not queued.
     case queueFull
     /// The request is invalid and cannot be sent; the text tells why.
@@ -44,7 +44,7 @@ public enum HTTPFailure: Error, Equatable, Sendable {
 
 extension HTTPFailure: CustomStringConvertible {
     /// The failure as a phrase that begins in lower case.
-    public var description: String {
+    package var description: String {
         switch self {
         case .queueFull: "the request queue is full"
         case .invalidRequest(let what): "the request cannot be sent: \(what)"

@@ -2,53 +2,53 @@
 ///
 /// No headers are added except those that HTTP itself needs (`host`, `content-length`): libcurl's `accept`,
 /// `user-agent`, `expect` and form `content-type` are left out. Redirects are not followed.
-public struct HTTPRequest: Sendable {
+package struct HTTPRequest: Sendable {
     /// The method, an HTTP token in capitals such as `GET`.
-    public var method: String
+    package var method: String
     /// An absolute `https:` or `http:` URL.
-    public var url: String
+    package var url: String
     /// The headers in the order in which they are sent; an HTTP/2 connection sends the names in lower case.
-    public var headers: [HTTPHeader]
+    package var headers: [HTTPHeader]
     /// The body; empty means that there is no body.
-    public var body: [UInt8]
+    package var body: [UInt8]
     /// The time limit for the whole request, in milliseconds from ``HTTPClient/send(_:completion:)``, the time in the
     /// client's queue included.
-    public var timeoutMilliseconds: Int64
+    package var timeoutMilliseconds: Int64
     /// The names of the response headers to keep, in lower case.
     ///
     /// Other headers are dropped as they arrive.
-    public var wantedHeaders: [String] = []
+    package var wantedHeaders: [String] = []
     /// The largest accepted response body, in bytes; a larger one fails with ``HTTPFailure/bodyTooLarge``.
     ///
     /// Default 1 MiB.
-    public var bodyLimit = 1 << 20
+    package var bodyLimit = 1 << 20
     /// Whether a response counts only with its whole body.
     ///
     /// Default true. If false, a response whose body is lost, late or too large is reported with its status and an empty
     /// body: what the status says has happened.
-    public var needsBody = true
+    package var needsBody = true
     /// Whether a response over a version older than HTTP/2 is a failure (``HTTPFailure/notHTTP2``).
     ///
     /// Default false.
-    public var requiresHTTP2 = false
+    package var requiresHTTP2 = false
     /// Whether no connection is made to an address that is not reachable from everywhere, such as one of a private network
     /// or of this machine; the request then fails with ``HTTPFailure/privateAddress``.
     ///
     /// Default false. If the environment names a proxy, the request goes through it whatever `no_proxy` says: the
     /// proxy resolves the name, and no address is refused.
-    public var refusesPrivateAddresses = false
+    package var refusesPrivateAddresses = false
 
     /// The user for whom the request is; nil = none.
     ///
     /// The places for requests that resolve a name or connect are given to users in turn, and only a few to each.
-    public var user: String?
+    package var user: String?
     /// Whether the server knows the host by itself, so that no user has named it.
     ///
     /// Default false. Such a request also gets the places that are reserved for known hosts.
-    public var isToKnownHost = false
+    package var isToKnownHost = false
 
     /// Creates a request with its usual parts; the other properties have defaults.
-    public init(
+    package init(
         method: String,
         url: String,
         headers: [HTTPHeader] = [],
@@ -65,7 +65,7 @@ public struct HTTPRequest: Sendable {
 
 extension HTTPRequest {
     /// Returns whether a text is `https://host` or `https://host:port`, to which a request's path can be appended.
-    public static func isSecureOrigin(_ text: String) -> Bool {
+    package static func isSecureOrigin(_ text: String) -> Bool {
         let rest = text.dropFirst("https://".count)
         return text.hasPrefix("https://") && !rest.isEmpty
             && rest.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/?#@\\".utf8.contains($0) }
@@ -73,14 +73,14 @@ extension HTTPRequest {
 }
 
 /// A header's name and value.
-public struct HTTPHeader: Equatable, Sendable {
+package struct HTTPHeader: Equatable, Sendable {
     /// The name; lower case in a response.
-    public var name: String
+    package var name: String
     /// The value, without white space around it.
-    public var value: String
+    package var value: String
 
     /// Creates a header of a name and a value.
-    public init(_ name: String, _ value: String) {
+    package init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
@@ -106,21 +106,21 @@ public struct HTTPHeader: Equatable, Sendable {
 }
 
 /// The response to a request.
-public struct HTTPResponse: Equatable, Sendable {
+package struct HTTPResponse: Equatable, Sendable {
     /// The status code, such as 200.
-    public var status: Int
+    package var status: Int
     /// The headers that the request wanted, names in lower case, in the order of arrival.
-    public var headers: [HTTPHeader]
+    package var headers: [HTTPHeader]
     /// The body: complete, or empty if it was lost (``HTTPRequest/needsBody``).
-    public var body: [UInt8]
+    package var body: [UInt8]
     /// The HTTP version of the response.
-    public var version: HTTPVersion
+    package var version: HTTPVersion
 
     /// Returns the value of the first header with this (lower-case) name.
-    public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+    package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 
     /// Creates a response of these parts.
-    public init(status: Int, headers: [HTTPHeader] = [], body: [UInt8] = [], version: HTTPVersion = .http2) {
+    package init(status: Int, headers: [HTTPHeader] = [], body: [UInt8] = [], version: HTTPVersion = .http2) {
         self.status = status
         self.headers = headers
         self.body = body
@@ -129,7 +129,7 @@ public struct HTTPResponse: Equatable, Sendable {
 }
 
 /// A version of HTTP, oldest first.
-public enum HTTPVersion: Int, Comparable, Sendable {
+package enum HTTPVersion: Int, Comparable, Sendable {
     /// HTTP/1.0.
     case http1
     /// HTTP/1.1.
@@ -140,10 +140,10 @@ public enum HTTPVersion: Int, Comparable, Sendable {
     case http3
 
     /// Returns whether `a` is older than `b`.
-    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// The id of a request, with which the request can be cancelled; unique within one client.
-public struct HTTPRequestID: Hashable, Sendable {
+package struct HTTPRequestID: Hashable, Sendable {
     let rawValue: UInt64
 }

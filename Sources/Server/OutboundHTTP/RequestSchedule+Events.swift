@@ -170,15 +170,15 @@ extension RequestSchedule {
 }
 
 /// The numbers of a client's requests and hosts at a moment.
-public struct HTTPClientFigures: Equatable, Sendable {
+package struct HTTPClientFigures: Equatable, Sendable {
     /// The requests that wait to be handed over.
-    public internal(set) var waiting = 0
+    package internal(set) var waiting = 0
     /// The names that are being looked up.
-    public internal(set) var resolving = 0
+    package internal(set) var resolving = 0
     /// The requests that are connecting.
-    public internal(set) var connecting = 0
+    package internal(set) var connecting = 0
     /// The requests that were sent, and await their response.
-    public internal(set) var sent = 0
+    package internal(set) var sent = 0
     /// The hosts that rest, because no connection could be made to them.
-    public internal(set) var restingHosts = 0
+    package internal(set) var restingHosts = 0
 }

@@ -2,15 +2,15 @@ import CPostgres
 
 extension Connection {
     /// A statement with the values of its parameters.
-    public struct Step: Sendable {
+    package struct Step: Sendable {
         let sql: SQL
         let parameters: Parameters
 
         /// The name of the statement.
-        public var name: String { sql.name }
+        package var name: String { sql.name }
 
         /// Creates a step that runs a statement with these values.
-        public init(_ sql: SQL, _ parameters: Parameters = Parameters()) {
+        package init(_ sql: SQL, _ parameters: Parameters = Parameters()) {
             self.sql = sql
             self.parameters = parameters
         }
@@ -45,7 +45,7 @@ extension Connection {
     ///
     /// A statement is prepared when the connection uses it for the first time, in the same round trip.
     /// - Precondition: The results of the steps that were sent before have been received.
-    public func send(_ steps: [Step]) throws(PostgresError) {
+    package func send(_ steps: [Step]) throws(PostgresError) {
         try checkUsable(steps.first?.name ?? "send")
         precondition(sentSteps == nil, "the results of the steps that were sent before were not received")
         var sent = SentSteps()
@@ -71,7 +71,7 @@ extension Connection {
     /// Waits for the results of the steps that were sent, as long as ``responseWait`` says.
     /// - Returns: The rows of each step.
     /// - Throws: The first failure. If the connection is not lost, an open transaction has been rolled back.
-    public func receive() throws(PostgresError) -> [Rows] {
+    package func receive() throws(PostgresError) -> [Rows] {
         while var current = sentSteps {
             guard let result = try nextResult(current.name) else {
                 guard !isLost else { throw current.failure ?? lost(current.name) }
@@ -96,7 +96,7 @@ extension Connection {
     /// columns. A batch is on its way while `body` takes the batch before. Each batch has the time of a response, so a
     /// server whose rows trickle is late.
     /// - Precondition: No transaction is open, and the results of the steps that were sent before have been received.
-    public func each(_ sql: SQL, _ body: (Rows.Row) -> Void) throws(PostgresError) {
+    package func each(_ sql: SQL, _ body: (Rows.Row) -> Void) throws(PostgresError) {
         let cursor = SQL("cursor of \(sql.name)", "DECLARE batches NO SCROLL CURSOR FOR \(sql.text)")
         let next = Step(SQL("batch of \(sql.name)", "FETCH \(Self.rowsPerBatch) FROM batches"))
         var batch = try run([Step(Self.begin), Step(Self.plan), Step(cursor), next])[3]

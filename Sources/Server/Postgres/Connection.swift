@@ -6,7 +6,7 @@ import Glibc
 /// A connection is not `Sendable`: one thread at a time uses it, and blocks in `poll` while it waits for the server.
 /// The connection stays in libpq's pipeline mode, so that statements that are sent together need one round trip. It is
 /// closed when the last reference to it is released.
-public final class Connection {
+package final class Connection {
     let pointer: OpaquePointer
     /// The names of the statements that the server has prepared for this connection.
     var prepared: Set<String> = []
@@ -14,7 +14,7 @@ public final class Connection {
     var sentSteps: SentSteps?
     /// Decides, while the connection waits for a response, whether it goes on waiting; `nil` = it does until the
     /// connection is lost.
-    public var responseWait: ResponseWait?
+    package var responseWait: ResponseWait?
     /// When the request was sent whose response is awaited.
     var sentAt = ContinuousClock.now
     /// When ``responseWait`` is next asked whether to wait on, even while bytes arrive.
@@ -23,7 +23,7 @@ public final class Connection {
     private var isGivenUp = false
 
     /// Connects; waits for each host at most as long as `connect_timeout` in the settings says.
-    public init(_ settings: ConnectionSettings) throws(PostgresError) {
+    package init(_ settings: ConnectionSettings) throws(PostgresError) {
         pointer = try ConnectionAttempt.connect(settings)
         guard PQsetnonblocking(pointer, 1) == 0, PQenterPipelineMode(pointer) == 1 else {
             throw lost("connect")
@@ -33,13 +33,13 @@ public final class Connection {
     deinit { PQfinish(pointer) }
 
     /// The version of the server, such as 150018 for 15.18.
-    public var serverVersion: Int { Int(PQserverVersion(pointer)) }
+    package var serverVersion: Int { Int(PQserverVersion(pointer)) }
 
     /// The id of the server's process that serves this connection.
-    public var backend: Int64 { Int64(PQbackendPID(pointer)) }
+    package var backend: Int64 { Int64(PQbackendPID(pointer)) }
 
     /// Whether the connection is known to be lost, or ``responseWait`` has ended a wait, so that it cannot be used.
-    public var isLost: Bool { isGivenUp || PQstatus(pointer) != CONNECTION_OK }
+    package var isLost: Bool { isGivenUp || PQstatus(pointer) != CONNECTION_OK }
 
     /// Throws if ``responseWait`` has ended a wait: the response may still arrive, so nothing more can be sent.
     func checkUsable(_ statement: String) throws(PostgresError) { if isGivenUp { throw givenUp(statement) } }
@@ -50,7 +50,7 @@ public final class Connection {
 
     /// Returns a setting that is in force for this connection, such as `server_encoding`; `nil` if it is not among
     /// those that the server reports without being asked (`PQparameterStatus`).
-    public func reportedSetting(_ name: String) -> String? {
+    package func reportedSetting(_ name: String) -> String? {
         PQparameterStatus(pointer, name).map { String(cString: $0) }
     }
 
@@ -58,7 +58,7 @@ public final class Connection {
     ///
     /// The statements run in the transaction that is open, or else in a new one. After a failure, a transaction that
     /// was open before stays open, and the server refuses further statements in it.
-    public func execute(_ sql: SQL) throws(PostgresError) {
+    package func execute(_ sql: SQL) throws(PostgresError) {
         try checkUsable(sql.name)
         guard PQexitPipelineMode(pointer) == 1 else { throw lost(sql.name) }
         sentAt = .now
@@ -73,7 +73,7 @@ public final class Connection {
     }
 
     /// Runs one statement and returns its rows.
-    public func run(_ sql: SQL, _ parameters: Parameters = Parameters()) throws(PostgresError) -> Rows {
+    package func run(_ sql: SQL, _ parameters: Parameters = Parameters()) throws(PostgresError) -> Rows {
         guard let rows = try run([Step(sql, parameters)]).last else { throw lost(sql.name) }
         return rows
     }
@@ -82,7 +82,7 @@ public final class Connection {
     ///
     /// After a failure the server skips the steps that follow, and an open transaction is rolled back.
     @discardableResult
-    public func run(_ steps: [Step]) throws(PostgresError) -> [Rows] {
+    package func run(_ steps: [Step]) throws(PostgresError) -> [Rows] {
         try send(steps)
         return try receive()
     }

@@ -5,7 +5,7 @@ import CPostgres
 /// libpq parses the URL, so several hosts, `service`, `sslmode` and libpq's other parameters have their usual meaning.
 /// For a parameter that neither the URL nor `defaults` contains, libpq uses its environment variable, such as `PGHOST`
 /// or `PGPASSFILE`.
-public struct ConnectionSettings: Equatable, Sendable {
+package struct ConnectionSettings: Equatable, Sendable {
     /// A parameter of libpq and its value.
     struct Option: Equatable, Sendable {
         let keyword: String
@@ -16,12 +16,12 @@ public struct ConnectionSettings: Equatable, Sendable {
     private(set) var options: [Option]
 
     /// The reason why a text cannot be parsed; the reason does not quote the text, which may contain a password.
-    public struct Invalid: Error, Equatable, Sendable {
+    package struct Invalid: Error, Equatable, Sendable {
         /// The reason in a few words.
-        public let reason: String
+        package let reason: String
 
         /// Creates an error with this reason.
-        public init(reason: String) { self.reason = reason }
+        package init(reason: String) { self.reason = reason }
     }
 
     /// Parses a URL or a libpq connection string.
@@ -29,7 +29,7 @@ public struct ConnectionSettings: Equatable, Sendable {
     ///   - url: The URL, or a connection string such as `host=db dbname=calls`.
     ///   - password: The password, which replaces one in `url`; `nil` = that one, if there is one.
     /// - Throws: ``Invalid``.
-    public init(url: String, password: String? = nil) throws(Invalid) {
+    package init(url: String, password: String? = nil) throws(Invalid) {
         guard !url.utf8.contains(0) else { throw Invalid(reason: "it contains a zero byte") }
         guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://") || url.contains("=") else {
             throw Invalid(reason: "it does not begin with postgres://")
@@ -77,7 +77,7 @@ public struct ConnectionSettings: Equatable, Sendable {
     }
 
     /// Returns the same settings with another password.
-    public func with(password: String) -> Self {
+    package func with(password: String) -> Self {
         var copy = self
         copy.options.removeAll { $0.keyword == "password" }
         copy.options.append(Option(keyword: "password", value: password))
@@ -103,7 +103,7 @@ public struct ConnectionSettings: Equatable, Sendable {
     func value(_ keyword: String) -> String? { options.first { $0.keyword == keyword }?.value }
 
     /// The server and the database, without user and password: `postgres://host:5432/db`.
-    public var shown: String {
+    package var shown: String {
         let hosts = (value("host") ?? value("hostaddr") ?? "").split(separator: ",", omittingEmptySubsequences: false)
         let ports = (value("port") ?? "").split(separator: ",", omittingEmptySubsequences: false)
         let servers = hosts.enumerated().map { index, host in
@@ -114,16 +114,16 @@ public struct ConnectionSettings: Equatable, Sendable {
     }
 
     /// Whether a password is among the parameters: the user's, or the one of a TLS key (`sslpassword`).
-    public var hasPassword: Bool { value("password") != nil || value("sslpassword") != nil }
+    package var hasPassword: Bool { value("password") != nil || value("sslpassword") != nil }
     /// The user; `nil` = libpq chooses one (`PGUSER`, or else the name of the process's user).
-    public var user: String? { value("user") }
+    package var user: String? { value("user") }
     /// The database, or else the user, after whom libpq names the database by default; `nil` if neither is given.
-    public var database: String? { value("dbname") ?? value("user") }
+    package var database: String? { value("dbname") ?? value("user") }
     /// The hosts, separated by commas; `nil` = libpq chooses one (`PGHOST`, or else the local socket).
-    public var host: String? { value("host") }
+    package var host: String? { value("host") }
 
     /// The files that libpq opens for a connection, by the parameter that names each.
-    public var files: [(parameter: String, path: String)] {
+    package var files: [(parameter: String, path: String)] {
         ["sslcert", "sslkey", "sslrootcert", "sslcrl", "passfile"].compactMap { name in
             value(name).flatMap { $0.isEmpty || $0 == "system" ? nil : (name, $0) }
         }
@@ -132,7 +132,7 @@ public struct ConnectionSettings: Equatable, Sendable {
     /// The same settings, but with a connection to a standby accepted as well.
     ///
     /// A demand other than that for the primary, such as `prefer-standby`, stays.
-    public var acceptingStandbys: Self {
+    package var acceptingStandbys: Self {
         var copy = self
         for index in copy.options.indices where copy.options[index].keyword == "target_session_attrs" {
             if copy.options[index].value == "read-write" { copy.options[index].value = "any" }

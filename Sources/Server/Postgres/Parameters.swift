@@ -16,7 +16,7 @@ enum TypeID {
 ///
 /// PostgreSQL's `text` cannot contain U+0000. In a text that contains one, U+FFFD is sent instead, because an error
 /// would fail the whole transaction at each attempt. A column in which U+0000 must be preserved is `bytea`.
-public struct Parameters: Sendable {
+package struct Parameters: Sendable {
     /// The bytes of all values, one after the other.
     private(set) var bytes: [UInt8] = []
     /// The offset in `bytes` at which each value begins; `nil` for NULL.
@@ -25,7 +25,7 @@ public struct Parameters: Sendable {
     private(set) var types: [UInt32] = []
 
     /// Creates an empty list.
-    public init() {}
+    package init() {}
 
     private mutating func add(_ type: UInt32, _ write: (inout [UInt8]) -> Void) {
         let start = bytes.count
@@ -42,58 +42,58 @@ public struct Parameters: Sendable {
     }
 
     /// Adds an integer (`bigint`).
-    public mutating func add(_ value: Int64) { add(TypeID.int8) { $0.append(bigEndian: value) } }
+    package mutating func add(_ value: Int64) { add(TypeID.int8) { $0.append(bigEndian: value) } }
 
     /// Adds an integer or NULL.
-    public mutating func add(_ value: Int64?) { if let value { add(value) } else { addNull(TypeID.int8) } }
+    package mutating func add(_ value: Int64?) { if let value { add(value) } else { addNull(TypeID.int8) } }
 
     /// Adds a truth value (`boolean`).
-    public mutating func add(_ value: Bool) { add(TypeID.bool) { $0.append(value ? 1 : 0) } }
+    package mutating func add(_ value: Bool) { add(TypeID.bool) { $0.append(value ? 1 : 0) } }
 
     /// Adds text.
-    public mutating func add(_ value: String) {
+    package mutating func add(_ value: String) {
         var text = value
         text.replaceNULs()
         add(TypeID.text) { $0.append(contentsOf: text.utf8) }
     }
 
     /// Adds text or NULL.
-    public mutating func add(_ value: String?) { if let value { add(value) } else { addNull(TypeID.text) } }
+    package mutating func add(_ value: String?) { if let value { add(value) } else { addNull(TypeID.text) } }
 
     /// Adds the UTF-8 of a text as bytes (`bytea`), which may contain U+0000; NULL for `nil`.
-    public mutating func add(bytesOf value: String?) {
+    package mutating func add(bytesOf value: String?) {
         guard let value else { return addNull(TypeID.bytea) }
         add(TypeID.bytea) { $0.append(contentsOf: value.utf8) }
     }
 
     /// Adds bytes (`bytea`).
-    public mutating func add(bytes: [UInt8]) { add(TypeID.bytea) { $0.append(contentsOf: bytes) } }
+    package mutating func add(bytes: [UInt8]) { add(TypeID.bytea) { $0.append(contentsOf: bytes) } }
 
     /// Adds a column of integers (`bigint[]`).
-    public mutating func add(_ column: Column<Int64>) { add(TypeID.int8s) { column.write(to: &$0, TypeID.int8) } }
+    package mutating func add(_ column: Column<Int64>) { add(TypeID.int8s) { column.write(to: &$0, TypeID.int8) } }
 
     /// Adds a column of truth values (`boolean[]`).
-    public mutating func add(_ column: Column<Bool>) { add(TypeID.bools) { column.write(to: &$0, TypeID.bool) } }
+    package mutating func add(_ column: Column<Bool>) { add(TypeID.bools) { column.write(to: &$0, TypeID.bool) } }
 
     /// Adds a column of texts (`text[]`).
-    public mutating func add(_ column: Column<String>) { add(TypeID.texts) { column.write(to: &$0, TypeID.text) } }
+    package mutating func add(_ column: Column<String>) { add(TypeID.texts) { column.write(to: &$0, TypeID.text) } }
 
     /// Adds a column of bytes (`bytea[]`).
-    public mutating func add(_ column: Column<ArraySlice<UInt8>>) {
+    package mutating func add(_ column: Column<ArraySlice<UInt8>>) {
         add(TypeID.byteas) { column.write(to: &$0, TypeID.bytea) }
     }
 }
 
 /// The values of one column for many rows, as an array in PostgreSQL's binary format; a statement turns the arrays of
 /// its columns into rows with `unnest`.
-public struct Column<Value>: Sendable {
+package struct Column<Value>: Sendable {
     fileprivate var elements: [UInt8] = []
     private var hasNull = false
     /// The number of values.
-    public fileprivate(set) var count = 0
+    package fileprivate(set) var count = 0
 
     /// Creates an empty column.
-    public init() {}
+    package init() {}
 
     /// Appends the length of a value whose bytes follow.
     fileprivate mutating func begin(byteCount: Int) {
@@ -102,7 +102,7 @@ public struct Column<Value>: Sendable {
     }
 
     /// Appends NULL.
-    public mutating func appendNull() {
+    package mutating func appendNull() {
         count += 1
         hasNull = true
         elements.append(bigEndian: -1 as Int32)
@@ -122,7 +122,7 @@ public struct Column<Value>: Sendable {
 
 extension Column<Int64> {
     /// Appends an integer, or NULL for `nil`.
-    public mutating func append(_ value: Int64?) {
+    package mutating func append(_ value: Int64?) {
         guard let value else { return appendNull() }
         // The length and the value in one step: most columns of most rows are integers.
         let element = (
@@ -136,7 +136,7 @@ extension Column<Int64> {
 
 extension Column<Bool> {
     /// Appends a truth value.
-    public mutating func append(_ value: Bool) {
+    package mutating func append(_ value: Bool) {
         begin(byteCount: 1)
         elements.append(value ? 1 : 0)
     }
@@ -144,7 +144,7 @@ extension Column<Bool> {
 
 extension Column<String> {
     /// Appends a text, or NULL for `nil`.
-    public mutating func append(_ value: String?) {
+    package mutating func append(_ value: String?) {
         guard var value else { return appendNull() }
         value.replaceNULs()
         begin(byteCount: value.utf8.count)
@@ -154,13 +154,13 @@ extension Column<String> {
 
 extension Column<ArraySlice<UInt8>> {
     /// Appends bytes.
-    public mutating func append(_ value: ArraySlice<UInt8>) {
+    package mutating func append(_ value: ArraySlice<UInt8>) {
         begin(byteCount: value.count)
         elements.append(contentsOf: value)
     }
 
     /// Appends the UTF-8 of a text, or NULL for `nil`.
-    public mutating func append(bytesOf value: String?) {
+    package mutating func append(bytesOf value: String?) {
         guard let value else { return appendNull() }
         begin(byteCount: value.utf8.count)
         elements.append(contentsOf: value.utf8)

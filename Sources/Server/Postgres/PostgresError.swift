@@ -2,67 +2,67 @@
 ///
 /// It contains no password. Of the server's error it contains the primary message but not the details, which may quote
 /// the values of a row.
-public struct PostgresError: Error, Equatable, Sendable {
+package struct PostgresError: Error, Equatable, Sendable {
     /// The server's code; ``State/connection`` if the connection failed, so that there is none.
-    public let state: State
+    package let state: State
     /// The message of the server or of libpq, in one line, in the server's language.
-    public let message: String
+    package let message: String
     /// The name of the statement that failed (``SQL/name``), or of the operation, such as `connect`.
-    public let statement: String
+    package let statement: String
 
     /// Creates an error from its parts.
-    public init(state: State, message: String, statement: String) {
+    package init(state: State, message: String, statement: String) {
         self.state = state
         self.message = message
         self.statement = statement
     }
 
     /// Whether the connection is lost or the server closes it, so that a new connection is needed.
-    public var endsConnection: Bool {
+    package var endsConnection: Bool {
         state == .connection || state.rawValue.hasPrefix("08") || state.rawValue.hasPrefix("57P")
     }
 
     /// A SQLSTATE (<https://www.postgresql.org/docs/15/errcodes-appendix.html>); the codes that callers need to
     /// distinguish have names.
-    public struct State: RawRepresentable, Hashable, Sendable {
+    package struct State: RawRepresentable, Hashable, Sendable {
         /// The five characters.
-        public let rawValue: String
+        package let rawValue: String
 
         /// Creates the state with these characters.
-        public init(rawValue: String) { self.rawValue = rawValue }
+        package init(rawValue: String) { self.rawValue = rawValue }
 
         /// The connection failed, and the server has sent no code.
-        public static let connection = State(rawValue: "08000")
+        package static let connection = State(rawValue: "08000")
         /// The wait for a response was ended (``ResponseWait``), so the connection can no longer be used.
-        public static let givenUp = State(rawValue: "08RLW")
+        package static let givenUp = State(rawValue: "08RLW")
         /// The password is wrong or missing.
-        public static let invalidPassword = State(rawValue: "28P01")
+        package static let invalidPassword = State(rawValue: "28P01")
         /// The role may not connect (`pg_hba.conf`) or does not exist, or its authentication failed in another way.
-        public static let invalidAuthorization = State(rawValue: "28000")
+        package static let invalidAuthorization = State(rawValue: "28000")
         /// The database does not exist.
-        public static let unknownDatabase = State(rawValue: "3D000")
+        package static let unknownDatabase = State(rawValue: "3D000")
         /// The role may not run the statement.
-        public static let insufficientPrivilege = State(rawValue: "42501")
+        package static let insufficientPrivilege = State(rawValue: "42501")
         /// The server is read-only: a standby, or `default_transaction_read_only`.
-        public static let readOnly = State(rawValue: "25006")
+        package static let readOnly = State(rawValue: "25006")
         /// A lock was not obtained within `lock_timeout`.
-        public static let lockNotAvailable = State(rawValue: "55P03")
+        package static let lockNotAvailable = State(rawValue: "55P03")
         /// A statement took longer than `statement_timeout`, or somebody cancelled it.
-        public static let cancelled = State(rawValue: "57014")
+        package static let cancelled = State(rawValue: "57014")
         /// The disk of the server is full.
-        public static let diskFull = State(rawValue: "53100")
+        package static let diskFull = State(rawValue: "53100")
         /// The server has too many connections.
-        public static let tooManyConnections = State(rawValue: "53300")
+        package static let tooManyConnections = State(rawValue: "53300")
         /// The table does not exist.
-        public static let unknownTable = State(rawValue: "42P01")
+        package static let unknownTable = State(rawValue: "42P01")
         /// No schema exists in which tables could be created.
-        public static let unknownSchema = State(rawValue: "3F000")
+        package static let unknownSchema = State(rawValue: "3F000")
         /// A row violates a unique constraint.
-        public static let uniqueViolation = State(rawValue: "23505")
+        package static let uniqueViolation = State(rawValue: "23505")
     }
 }
 
 extension PostgresError: CustomStringConvertible {
     /// The statement's name, the message, and the code.
-    public var description: String { "\(statement): \(message) (SQLSTATE \(state.rawValue))" }
+    package var description: String { "\(statement): \(message) (SQLSTATE \(state.rawValue))" }
 }

@@ -2,7 +2,7 @@
 ///
 /// A commit may wait for a standby, or for a lock, without any limit. So the wait is interrupted from time to time, to
 /// decide whether it goes on; also while bytes arrive that are not the response.
-public struct ResponseWait {
+package struct ResponseWait {
     /// The time after which a wait is interrupted, in milliseconds.
     static let intervalMilliseconds: Int32 = 100
     static let interval = Duration.milliseconds(Int64(intervalMilliseconds))
@@ -16,7 +16,7 @@ public struct ResponseWait {
     ///   - goesOn: Called at each interruption, at least every 100 ms, with the name of the statement whose result is
     ///     awaited, and with the time since the request was sent. `false` ends the wait: the connection throws
     ///     ``PostgresError/State/givenUp`` and can no longer be used. The statement is not cancelled.
-    public init(wakeUp: WakeUp, goesOn: @escaping (_ statement: String, _ waited: Duration) -> Bool) {
+    package init(wakeUp: WakeUp, goesOn: @escaping (_ statement: String, _ waited: Duration) -> Bool) {
         self.wakeUp = wakeUp
         self.goesOn = goesOn
     }

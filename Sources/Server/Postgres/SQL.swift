@@ -1,16 +1,16 @@
 /// The text of a statement, and its name.
-public struct SQL: Hashable, Sendable {
+package struct SQL: Hashable, Sendable {
     /// The purpose of the statement in a few words, such as "insert entries"; errors contain it.
     ///
     /// A connection prepares the statement under this name, so no other statement of the same connection may have it.
-    public let name: String
+    package let name: String
     /// The text, with `$1`, `$2` … as parameters.
-    public let text: String
+    package let text: String
 
     /// Creates a statement with a name and a text.
     ///
     /// Only `Connection.execute(_:)` takes a text of several statements, separated by semicolons.
-    public init(_ name: String, _ text: String) {
+    package init(_ name: String, _ text: String) {
         self.name = name
         self.text = text
     }

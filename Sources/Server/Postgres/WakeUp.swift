@@ -4,26 +4,26 @@ import Glibc
 /// Ends the wait of a thread that polls a socket (`eventfd`).
 ///
 /// Any thread may call ``signal()``.
-public final class WakeUp: Sendable {
+package final class WakeUp: Sendable {
     let descriptor: Int32
 
     /// Creates a wake-up that is not signalled.
     ///
     /// If the process has no free descriptor, signals have no effect, and waits end at their deadlines.
-    public init() { descriptor = cpostgres_wakeup() }
+    package init() { descriptor = cpostgres_wakeup() }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// Ends the present wait, or the next one.
-    public func signal() { if descriptor >= 0 { cpostgres_wakeup_signal(descriptor) } }
+    package func signal() { if descriptor >= 0 { cpostgres_wakeup_signal(descriptor) } }
 
     /// Discards the signals so far.
-    public func clear() {
+    package func clear() {
         if descriptor >= 0 { cpostgres_wakeup_clear(descriptor) }
     }
 
     /// Waits for a signal, until the deadline or for an hour at most, and discards the signals.
-    public func wait(until deadline: ContinuousClock.Instant) {
+    package func wait(until deadline: ContinuousClock.Instant) {
         var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         poll(&polled, 1, milliseconds(until: deadline))
         clear()

@@ -1,19 +1,19 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import Postgres
 import Storing
 
 /// Brings the contents of another store into an empty database, all or nothing.
-public struct DatabaseImport {
+package struct DatabaseImport {
     /// See `StoredState.uncleanStarts`, of the other store.
-    public let uncleanStarts: Int
+    package let uncleanStarts: Int
     /// The highest call number that the other store has ever used.
-    public let lastCallNumber: Int64
+    package let lastCallNumber: Int64
     /// Passes the records to a closure, as changes in an order in which they can be committed.
-    public typealias Source = ((Change) throws(StoreFailure) -> Void) throws(StoreFailure) -> Void
+    package typealias Source = ((Change) throws(StoreFailure) -> Void) throws(StoreFailure) -> Void
 
     /// An import with the counters that guard numbers after a crash.
-    public init(uncleanStarts: Int, lastCallNumber: Int64) {
+    package init(uncleanStarts: Int, lastCallNumber: Int64) {
         self.uncleanStarts = uncleanStarts
         self.lastCallNumber = lastCallNumber
     }
@@ -28,7 +28,7 @@ public struct DatabaseImport {
     ///   - source: Is called once, within the transaction.
     /// - Throws: `StoreFailure` if the database cannot be claimed or is not empty, or the failure of `source`. Nothing
     ///   was brought in then, unless the message says that this is not known.
-    public func run(into options: StoreOptions, from source: Source) throws(StoreFailure) {
+    package func run(into options: StoreOptions, from source: Source) throws(StoreFailure) {
         var options = options
         options.leaseMilliseconds = Self.leaseMilliseconds
         let connection = try Connection.open(options, for: .commits)

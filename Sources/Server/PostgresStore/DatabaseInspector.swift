@@ -1,48 +1,48 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import Postgres
 import Storing
 import Threads
 
 /// The properties of a database that an operator should know before a server uses it.
-public struct DatabaseFacts: Equatable, Sendable {
+package struct DatabaseFacts: Equatable, Sendable {
     /// The version of the server, such as 150018 for 15.18.
-    public var version: Int
+    package var version: Int
     /// Whether commits are written to the disk (`fsync`).
-    public var syncsToDisk: Bool
+    package var syncsToDisk: Bool
     /// Whether a page that was torn in a crash can be restored (`full_page_writes`).
-    public var writesFullPages: Bool
+    package var writesFullPages: Bool
     /// `synchronous_commit` as the server, the database and the role set it; the store raises `off` and `local`.
-    public var synchronousCommit: String
+    package var synchronousCommit: String
     /// `synchronous_standby_names`; empty if commits wait for no standby.
-    public var synchronousStandbys: String
+    package var synchronousStandbys: String
     /// By how many milliseconds the database's clock is ahead of this machine's; negative if it is behind.
-    public var clockAheadMilliseconds: Int64
+    package var clockAheadMilliseconds: Int64
     /// The version of the tables; `nil` if there are none yet.
-    public var schemaVersion: Int64?
+    package var schemaVersion: Int64?
     /// Whether the role may create the schema, if it is missing.
-    public var mayCreateSchema: Bool
+    package var mayCreateSchema: Bool
     /// The server that owns the database, or has owned it last; `nil` if there was none.
-    public var owner: DatabaseOwner?
+    package var owner: DatabaseOwner?
 
     /// The version of the tables that this program writes.
-    public static var knownSchemaVersion: Int64 { Schema.version }
+    package static var knownSchemaVersion: Int64 { Schema.version }
 }
 
 /// Inspects a database with the connection that a server would use, for `ringline doctor`; it changes nothing.
-public final class DatabaseInspector {
+package final class DatabaseInspector {
     private let options: StoreOptions
     private let connection: Connection
 
     /// Connects to the database, as a server does.
     /// - Throws: `StoreFailure` if a server could not use the database.
-    public init(_ options: StoreOptions) throws(StoreFailure) {
+    package init(_ options: StoreOptions) throws(StoreFailure) {
         self.options = options
         connection = try Connection.open(options, for: .operators)
     }
 
     /// Returns the properties of the database.
-    public func facts() throws(StoreFailure) -> DatabaseFacts {
+    package func facts() throws(StoreFailure) -> DatabaseFacts {
         do throws(PostgresError) {
             guard let row = try connection.run(Self.settings).first else {
                 throw PostgresError(state: .connection, message: "no row", statement: Self.settings.name)
@@ -65,7 +65,7 @@ public final class DatabaseInspector {
     /// Returns the impossible values in what a start of the server reads, and in the columns that a start repairs.
     ///
     /// The tables must have the version of this program.
-    public func damages() throws(StoreFailure) -> [DamagedValue] {
+    package func damages() throws(StoreFailure) -> [DamagedValue] {
         let damages = DamageLog()
         do throws(PostgresError) {
             _ = try Repair(connection: connection, damages: damages, now: Moment(milliseconds: 0)).find()
@@ -77,7 +77,7 @@ public final class DatabaseInspector {
     /// Returns the servers that are nodes of the database, the one that was seen last first.
     ///
     /// The tables must have the version of this program.
-    public func nodes() throws(StoreFailure) -> [DatabaseNode] {
+    package func nodes() throws(StoreFailure) -> [DatabaseNode] {
         do throws(PostgresError) { return try DatabaseNode.all(connection) } catch {
             throw StoreFailure(error, options)
         }

@@ -1,23 +1,23 @@
 import Postgres
 
 /// A server that is one of several nodes of a database, as the table `node` tells.
-public struct DatabaseNode: Equatable, Sendable {
+package struct DatabaseNode: Equatable, Sendable {
     /// The id of this run of the node.
-    public let id: String
+    package let id: String
     /// The name of the node's machine.
-    public let machine: String
+    package let machine: String
     /// The address at which the node accepts links of other nodes: host and port.
-    public let address: String
+    package let address: String
     /// The version of the node's ringline.
-    public let version: String
+    package let version: String
     /// Digests of the settings with which the node was started, by name; empty = the node tells none.
-    public let settings: [String: String]
+    package let settings: [String: String]
     /// How long ago the node has said that it runs, in milliseconds, by the database's clock; it does so every second.
     ///
     /// A node that was killed stays in the table for a day.
-    public let seenMillisecondsAgo: Int64
+    package let seenMillisecondsAgo: Int64
     /// Whether the node owns the calls, or was killed while it owned them and no server has claimed them since.
-    public let isOwner: Bool
+    package let isOwner: Bool
 }
 
 extension DatabaseNode {

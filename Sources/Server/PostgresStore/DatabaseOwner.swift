@@ -1,10 +1,10 @@
-public import CallCore
+package import CallCore
 import Postgres
 
 /// The server that owns a database, or has owned it last, as the row `owner` tells.
-public struct DatabaseOwner: Equatable, Sendable {
+package struct DatabaseOwner: Equatable, Sendable {
     /// The state of an ownership.
-    public enum State: Equatable, Sendable {
+    package enum State: Equatable, Sendable {
         /// The lease has not run out.
         case owning
         /// The server has stopped in good order.
@@ -14,21 +14,21 @@ public struct DatabaseOwner: Equatable, Sendable {
     }
 
     /// The name of the server's machine.
-    public let node: String
+    package let node: String
     /// The number of the server's process on that machine.
-    public let process: Int64
+    package let process: Int64
     /// The beginning of the server's connection, by the database's clock.
     ///
     /// It is later than the claim if the connection was lost and made again.
-    public let connectedAt: Moment
+    package let connectedAt: Moment
     /// The state of the ownership, by the database's clock.
-    public let state: State
+    package let state: State
     /// When a claim has found that the database had lost claims, last: a backup was restored, or a standby without the
     /// newest commits had taken over; `nil` = never.
-    public let claimsLostAt: Moment?
+    package let claimsLostAt: Moment?
 
     /// Whether a server owns the database at the moment.
-    public var isOwning: Bool { state == .owning }
+    package var isOwning: Bool { state == .owning }
 }
 
 extension DatabaseOwner {

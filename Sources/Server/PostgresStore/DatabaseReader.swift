@@ -1,5 +1,5 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import Postgres
 import Storing
 
@@ -7,13 +7,13 @@ import Storing
 ///
 /// A reader claims nothing, and each of its transactions is read-only. It reads from the primary or from a standby,
 /// which may lag behind. A query is given up after 60 s. Use it from one thread only.
-public final class DatabaseReader: StoreReader {
+package final class DatabaseReader: StoreReader {
     private let options: StoreOptions
     private let queries: QueryRunner
 
     /// Connects to a database for reading.
     /// - Throws: `StoreFailure` if the database cannot be reached, or if this version cannot read its tables.
-    public init(_ options: StoreOptions) throws(StoreFailure) {
+    package init(_ options: StoreOptions) throws(StoreFailure) {
         var options = options
         options.settings = options.settings.acceptingStandbys
         let connection = try Connection.open(options, for: .operators)
@@ -23,55 +23,55 @@ public final class DatabaseReader: StoreReader {
     }
 
     /// Returns the calls that have not ended; see `StoreReader.liveCalls(limit:)`.
-    public func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
+    package func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws(PostgresError) in try queries.liveCalls(limit: limit) }
     }
 
     /// Returns the calls that have ended; see `StoreReader.endedCalls(limit:)`.
-    public func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
+    package func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws(PostgresError) in try queries.endedCalls(limit: limit) }
     }
 
     /// Returns a user's calls; see `StoreReader.history(of:limit:before:)`.
-    public func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord] {
+    package func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws(PostgresError) in try queries.history(of: user, limit: limit, before: before) }
     }
 
     /// Returns the calls that a selector chooses; see `StoreReader.calls(_:limit:)`.
-    public func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
+    package func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws(PostgresError) in try queries.calls(choice, limit: limit) }
     }
 
     /// Returns the timeline of a call; see `StoreReader.timeline(of:)`.
-    public func timeline(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
+    package func timeline(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
         try reading { () throws(PostgresError) in try queries.events(of: number) }
     }
 
     /// Returns the stored log of a call; see `StoreReader.log(of:)`.
-    public func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
+    package func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
         try reading { () throws(PostgresError) in try queries.log(of: number) }
     }
 
     /// Returns a user's registered devices; see `StoreReader.devices(of:)`.
-    public func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] {
+    package func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] {
         try reading { () throws(PostgresError) in try queries.devices(of: user) }
     }
 
     /// Returns the bundle ids of the apps on all registered devices; see `StoreReader.bundleIDs(limit:)`.
-    public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] {
+    package func bundleIDs(limit: Int) throws(StoreFailure) -> [String] {
         try reading { () throws(PostgresError) in try queries.bundleIDs(limit: limit) }
     }
 
     /// Returns the kinds of push for which a device has a token; see `StoreReader.registeredKinds()`.
-    public func registeredKinds() throws(StoreFailure) -> Set<PushKind> {
+    package func registeredKinds() throws(StoreFailure) -> Set<PushKind> {
         try reading { () throws(PostgresError) in try queries.registeredKinds() }
     }
 
     /// Returns the invalid values that were read so far; see `StoreReader.takeDamages()`.
-    public func takeDamages() -> [DamagedValue] { queries.damages.take() }
+    package func takeDamages() -> [DamagedValue] { queries.damages.take() }
 
     /// Returns the server that owns the database, or has owned it last; `nil` if there was none.
-    public func owner() throws(StoreFailure) -> DatabaseOwner? {
+    package func owner() throws(StoreFailure) -> DatabaseOwner? {
         try reading { () throws(PostgresError) in try DatabaseOwner.read(queries.connection) }
     }
 

@@ -1,5 +1,5 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import Storing
 import Threads
 
@@ -8,7 +8,7 @@ import Threads
 /// One thread of the store writes. A commit that it reports as durable survives a crash of the database's machine; with
 /// a synchronous standby, it also survives the loss of that machine. A second thread runs queries. One Ringline server
 /// at a time owns the database; Decision 0017 describes how.
-public final class PostgresCallStore: ReleasableStore {
+package final class PostgresCallStore: ReleasableStore {
     private let writer: Writer
 
     /// Creates a store in a database.
@@ -18,7 +18,7 @@ public final class PostgresCallStore: ReleasableStore {
     ///   - options: The database, and how the store uses it.
     ///   - report: Called with the results of commits and queries, on the store's threads. `report` must not wait for
     ///     the store, but it may release the store.
-    public init(_ options: StoreOptions, report: @escaping @Sendable (StoreReport) -> Void) {
+    package init(_ options: StoreOptions, report: @escaping @Sendable (StoreReport) -> Void) {
         writer = Writer(options: options, report: report)
     }
 
@@ -31,14 +31,14 @@ public final class PostgresCallStore: ReleasableStore {
     /// Claims the database and opens the store; see `CallStore.open(at:)`.
     ///
     /// While another server owns the database, this waits as ``StoreOptions/ownerWait`` says.
-    public func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start(at: now) }
+    package func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start(at: now) }
 
     /// Queues changes; see `CallStore.commit(_:as:)`.
     ///
     /// Changes that are queued after ``close()`` are lost.
     /// - Returns: Always `false`: the commit is reported later, because the database takes time.
     @discardableResult
-    public func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
+    package func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
         writer.queue.put(WriterQueue.Commit(changes: changes, ticket: ticket))
         return false
     }
@@ -46,7 +46,7 @@ public final class PostgresCallStore: ReleasableStore {
     /// Queues a query; see `CallStore.submit(_:as:)`.
     ///
     /// While the store is stalled, the query fails.
-    public func submit(_ query: StoreQuery, as id: StoreQueryID) {
+    package func submit(_ query: StoreQuery, as id: StoreQueryID) {
         writer.queue.put(WriterQueue.SubmittedQuery(query: query, id: id))
     }
 
@@ -58,11 +58,11 @@ public final class PostgresCallStore: ReleasableStore {
     /// Commits what is queued, and releases the database so that another server can claim it at once.
     ///
     /// A stalled store tries once more to commit, and then gives up.
-    public func close() { close(releasingTo: nil) }
+    package func close() { close(releasingTo: nil) }
 
     /// Commits what is queued, as ``close()`` does, and releases the database to a node; see
     /// `ReleasableStore.close(releasingTo:)`.
-    public func close(releasingTo heir: NodeID?) {
+    package func close(releasingTo heir: NodeID?) {
         writer.heir.withLock { $0 = heir }
         writer.queue.close()
         writer.joinIfStarted()

@@ -1,4 +1,4 @@
-public import CallPorts
+package import CallPorts
 import Storing
 
 /// A node's view of a PostgreSQL database that several nodes use: who owns the calls, and which nodes run.
@@ -6,7 +6,7 @@ import Storing
 /// One thread with a connection of its own reads the row `owner`, and says every second that this node runs. A second
 /// thread claims the calls, with a ``PostgresCallStore``, so that a claim that waits for the database delays no reading.
 /// Decision 0017 describes how an ownership is claimed and fenced.
-public final class PostgresOwnershipRegister: OwnershipRegister {
+package final class PostgresOwnershipRegister: OwnershipRegister {
     private let register: RegisterThreads
 
     /// Creates a register of a database.
@@ -23,7 +23,7 @@ public final class PostgresOwnershipRegister: OwnershipRegister {
     ///     ``PostgresCallStore/init(_:report:)``.
     ///   - report: Called with the reports of the register, on its threads. `report` must not wait for the register,
     ///     but it may release it.
-    public init(
+    package init(
         _ options: StoreOptions,
         node: NodeID,
         address: String,
@@ -50,29 +50,29 @@ public final class PostgresOwnershipRegister: OwnershipRegister {
     /// While the database cannot be reached, this waits until `OwnerWait.isOver` of ``StoreOptions/ownerWait`` ends
     /// the wait, and says so once through `OwnerWait.onDelay`. If the tables are older than this version, it migrates
     /// them.
-    public func open() throws(StoreFailure) -> [UInt8] { try register.start() }
+    package func open() throws(StoreFailure) -> [UInt8] { try register.start() }
 
     /// Reads the record of who owns the calls; see `OwnershipRegister.read()`.
     ///
     /// The result comes within about a second, or within the time that an attempt to connect takes (`connect_timeout`,
     /// by default 3 s for each host).
-    public func read() { register.read() }
+    package func read() { register.read() }
 
     /// Claims the calls; see `OwnershipRegister.claim(after:above:)`.
     ///
     /// The lease is not considered, and the connection of an owner that is frozen in a transaction is closed. A claim
     /// that follows another one waits until that one has ended. While a claim waits for a standby, it has no limit.
-    public func claim(after epoch: OwnerEpoch, above known: OwnerEpoch) { register.claim(after: epoch, above: known) }
+    package func claim(after epoch: OwnerEpoch, above known: OwnerEpoch) { register.claim(after: epoch, above: known) }
 
     /// Closes the store of a claim that the node does not use; see `OwnershipRegister.giveBack(_:to:done:)`.
     ///
     /// If the database does not respond, this takes as long as the closing of a stalled store.
-    public func giveBack(_ store: any ReleasableStore, to heir: NodeID?, done: @escaping @Sendable () -> Void) {
+    package func giveBack(_ store: any ReleasableStore, to heir: NodeID?, done: @escaping @Sendable () -> Void) {
         register.giveBack(store, to: heir, done: done)
     }
 
     /// Removes this node from the list of nodes, and closes the connection.
     ///
     /// A claim that is under way is released if it succeeds, and not reported.
-    public func close() { register.end(.closing) }
+    package func close() { register.end(.closing) }
 }

@@ -1,24 +1,24 @@
 import CallPorts
 import Glibc
-public import Postgres
+package import Postgres
 
 /// The database of a store, and how the store uses it.
-public struct StoreOptions: Sendable {
+package struct StoreOptions: Sendable {
     /// The settings of the connections, with the server and the database.
-    public var settings: ConnectionSettings
+    package var settings: ConnectionSettings
     /// The schema with the store's tables; the store creates it if it is missing.
     ///
     /// It separates these tables from the tables of an app in the same database.
-    public var schema = "ringline"
+    package var schema = "ringline"
     /// The name of this machine, which other servers show to the operator; by default its host name.
-    public var machine: String
+    package var machine: String
     /// How `open(at:)` waits while another server owns the database.
-    public var ownerWait = OwnerWait()
+    package var ownerWait = OwnerWait()
     /// How long the lease lasts after the last transaction of the owner, in milliseconds.
     ///
     /// An owner without traffic renews the lease after a third of this time. The lease only decides when another server
     /// may claim the database. The fence in each transaction ensures that a former owner writes nothing.
-    public var leaseMilliseconds: Int64 = 3_000
+    package var leaseMilliseconds: Int64 = 3_000
     /// How long a transaction may take before the store reports a stall, in milliseconds.
     ///
     /// If the database cannot be reached, the store reports the stall after the first failed attempt to connect again.
@@ -34,7 +34,7 @@ public struct StoreOptions: Sendable {
     var recentCommitsLimit = RecentCommits.Limit(milliseconds: 300_000, bytes: 128 << 20)
 
     /// Creates options for a database, with default values for everything else.
-    public init(_ settings: ConnectionSettings) {
+    package init(_ settings: ConnectionSettings) {
         self.settings = settings
         var name = [CChar](repeating: 0, count: 256)
         // If the call fails, `machine` stays empty.

@@ -4,12 +4,12 @@ import CSQLite
 ///
 /// A connection is not `Sendable`: only its owner uses it, on one thread at a time (`SQLITE_OPEN_NOMUTEX`). The
 /// database is closed once the connection and the last of its statements are released.
-public final class Connection {
+package final class Connection {
     let handle: Handle
     private var prepared: [SQL: Statement] = [:]
 
     /// The place of a database.
-    public enum Place: Equatable, Sendable {
+    package enum Place: Equatable, Sendable {
         /// In a file.
         case file(path: String, Access)
         /// In memory, shared by the connections of this process that use the same name, and deleted with the last of
@@ -20,7 +20,7 @@ public final class Connection {
     }
 
     /// The permitted access to a file.
-    public enum Access: Sendable {
+    package enum Access: Sendable {
         /// Read and write; a missing file is created with mode 0644, less the process's umask.
         case create
         /// Read and write; the file must exist.
@@ -40,7 +40,7 @@ public final class Connection {
     ///   - followsLinks: Whether the path of a file may contain symbolic links (`SQLITE_OPEN_NOFOLLOW`).
     ///   - busyTimeoutMilliseconds: How long to wait for another connection's lock (`sqlite3_busy_timeout`).
     /// - Throws: SQLite's error, mostly ``SQLiteError/Code/cannotOpen``.
-    public init(
+    package init(
         _ place: Place,
         followsLinks: Bool = true,
         busyTimeoutMilliseconds: Int32 = 5_000
@@ -72,7 +72,7 @@ public final class Connection {
     }
 
     /// Returns the statement for this SQL, which is compiled at the first call and kept for later ones.
-    public func statement(_ sql: SQL) throws(SQLiteError) -> Statement {
+    package func statement(_ sql: SQL) throws(SQLiteError) -> Statement {
         if let known = prepared[sql] { return known }
         let new = try Statement(sql, on: handle)
         prepared[sql] = new
@@ -80,7 +80,7 @@ public final class Connection {
     }
 
     /// Runs SQL with any number of statements, without bound values or result rows (`sqlite3_exec`).
-    public func execute(_ sql: SQL) throws(SQLiteError) {
+    package func execute(_ sql: SQL) throws(SQLiteError) {
         guard sqlite3_exec(handle.pointer, sql.text, nil, nil, nil) == SQLITE_OK else {
             throw handle.error(in: sql.name)
         }
@@ -89,28 +89,28 @@ public final class Connection {
     /// Sets or reads a pragma (`PRAGMA name = value`, or `PRAGMA name` without a value).
     /// - Returns: The first column of the first row as text; `nil` when there is no row.
     @discardableResult
-    public func pragma(_ name: String, _ value: String? = nil) throws(SQLiteError) -> String? {
+    package func pragma(_ name: String, _ value: String? = nil) throws(SQLiteError) -> String? {
         let text = value.map { "PRAGMA \(name) = \($0)" } ?? "PRAGMA \(name)"
         let statement = try Statement(SQL("pragma \(name)", text), on: handle)
         return try statement.step() ? statement.optionalText(0) : nil
     }
 
     /// Adds the database in a file to a connection that was opened with ``Access/copying``, as the schema `name`.
-    public func attach(_ path: String, _ access: Access, as name: String) throws(SQLiteError) {
+    package func attach(_ path: String, _ access: Access, as name: String) throws(SQLiteError) {
         let attach = try Statement(SQL("attach", "ATTACH ?1 AS \(name)"), on: handle)
         try attach.bind(Self.uri(path, access), at: 1)
         try attach.run()
     }
 
     /// Removes a database that ``attach(_:_:as:)`` has added.
-    public func detach(_ name: String) throws(SQLiteError) {
+    package func detach(_ name: String) throws(SQLiteError) {
         try execute(SQL("detach", "DETACH \(name)"))
     }
 
     /// Runs `body` in a transaction that holds the write lock from its start (`BEGIN IMMEDIATE`).
     ///
     /// The transaction is committed when `body` returns, and rolled back when `body` or the commit throws.
-    public func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
+    package func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try statement(Self.begin).run()
         do throws(SQLiteError) {
             let value = try body()
@@ -125,10 +125,10 @@ public final class Connection {
     }
 
     /// Whether a transaction is open (`sqlite3_get_autocommit`).
-    public var isInTransaction: Bool { sqlite3_get_autocommit(handle.pointer) == 0 }
+    package var isInTransaction: Bool { sqlite3_get_autocommit(handle.pointer) == 0 }
 
     /// The number of rows that the last statement inserted, updated or deleted (`sqlite3_changes64`).
-    public var changes: Int { Int(sqlite3_changes64(handle.pointer)) }
+    package var changes: Int { Int(sqlite3_changes64(handle.pointer)) }
 
     private static let begin = SQL("begin", "BEGIN IMMEDIATE")
     private static let commit = SQL("commit", "COMMIT")

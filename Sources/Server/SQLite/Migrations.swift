@@ -1,16 +1,16 @@
 /// The steps that bring a database from one version of its schema to the next; `PRAGMA user_version` holds the version.
-public struct Migrations: Sendable {
+package struct Migrations: Sendable {
     private let steps: [SQL]
 
     /// Creates a list of steps: step `i` (from 0) leads from version `i` to `i + 1`; published steps must never be
     /// changed.
-    public init(_ steps: [SQL]) { self.steps = steps }
+    package init(_ steps: [SQL]) { self.steps = steps }
 
     /// The version that all steps lead to.
-    public var version: Int { steps.count }
+    package var version: Int { steps.count }
 
     /// The reasons why a migration can fail.
-    public enum Failure: Error, Equatable, Sendable {
+    package enum Failure: Error, Equatable, Sendable {
         /// The database was written by a newer program.
         case newer(found: Int, known: Int)
         /// SQLite failed; the database is as it was before the step.
@@ -19,7 +19,7 @@ public struct Migrations: Sendable {
 
     /// Returns the version of a database, which may be one that was attached under a name.
     /// - Throws: ``Failure/newer(found:known:)`` when the database's version is above ``version``.
-    public func versionFound(in connection: Connection, _ database: String = "main") throws(Failure) -> Int {
+    package func versionFound(in connection: Connection, _ database: String = "main") throws(Failure) -> Int {
         let found: Int
         do { found = Int(try connection.pragma("\(database).user_version") ?? "0") ?? 0 } catch { throw .sqlite(error) }
         guard found <= version else { throw .newer(found: found, known: version) }
@@ -28,7 +28,7 @@ public struct Migrations: Sendable {
 
     /// Runs the missing steps, each in one transaction with the change of the version number, up to a version; by
     /// default up to the last one.
-    public func run(on connection: Connection, upTo last: Int? = nil) throws(Failure) {
+    package func run(on connection: Connection, upTo last: Int? = nil) throws(Failure) {
         for next in try versionFound(in: connection)..<(last ?? version) {
             do {
                 try connection.transaction { () throws(SQLiteError) in

@@ -1,5 +1,5 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import SQLite
 import Storing
 
@@ -7,11 +7,11 @@ import Storing
 ///
 /// No server can start on the folder while the export exists. No file is changed, except SQLite's index of the `-wal`
 /// that a killed server leaves behind.
-public final class DataFolderExport {
+package final class DataFolderExport {
     /// How many times the folder was opened without having been closed cleanly; see `StoredState.uncleanStarts`.
-    public let uncleanStarts: Int
+    package let uncleanStarts: Int
     /// The highest call number ever used; 0 if there was no call.
-    public let lastCallNumber: Int64
+    package let lastCallNumber: Int64
 
     private let lock: DataFolder.Lock?
     private let queries: QueryRunner
@@ -23,7 +23,7 @@ public final class DataFolderExport {
     ///   - now: The present time, which replaces times that are impossible.
     /// - Throws: `StoreFailure` if the path is no folder, if a server uses the folder, or if it has no database that
     ///   this version can read.
-    public init(folder path: String, at now: Moment) throws(StoreFailure) {
+    package init(folder path: String, at now: Moment) throws(StoreFailure) {
         guard !SQLiteCallStore.isFile(path) else {
             throw StoreFailure("\(path) is a file; name a data folder, into which 'ringline restore' can put a backup.")
         }
@@ -39,7 +39,7 @@ public final class DataFolderExport {
     /// Passes all records to `take`, as changes in an order in which they can be committed.
     ///
     /// Impossible values are replaced as a start of the server replaces them, or their rows are left out.
-    public func read(_ take: (Change) throws(StoreFailure) -> Void) throws(StoreFailure) {
+    package func read(_ take: (Change) throws(StoreFailure) -> Void) throws(StoreFailure) {
         try reading { () throws in
             let numbers = try readCalls(take)
             try readEvents(of: numbers, take)
@@ -48,7 +48,7 @@ public final class DataFolderExport {
     }
 
     /// Returns the impossible values that were found so far, each once.
-    public func takeDamages() -> [DamagedValue] { queries.damages.take() }
+    package func takeDamages() -> [DamagedValue] { queries.damages.take() }
 
     private var reader: RowReader { RowReader(damages: queries.damages) }
 

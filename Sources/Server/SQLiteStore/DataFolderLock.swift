@@ -1,4 +1,4 @@
-public import CallPorts
+package import CallPorts
 
 /// The lock of a data folder for a server that keeps its calls in another database.
 ///
@@ -7,7 +7,7 @@ public import CallPorts
 /// (``SQLiteCallStore/isHeld(folder:)``).
 ///
 /// The folder is locked until this object is released, or until the process ends.
-public final class DataFolderLock: Sendable {
+package final class DataFolderLock: Sendable {
     private let lock: DataFolder.Lock
 
     /// Locks a folder, which is created if it is missing; nothing else is created in it than the lock file.
@@ -15,7 +15,7 @@ public final class DataFolderLock: Sendable {
     ///   - folder: The folder's path.
     ///   - lockWait: How to wait while another server holds the folder. By default this function throws immediately.
     /// - Throws: `StoreFailure` if the folder cannot be used, or if another server still holds it.
-    public init(folder: String, lockWait: LockWait = LockWait()) throws(StoreFailure) {
+    package init(folder: String, lockWait: LockWait = LockWait()) throws(StoreFailure) {
         lock = try DataFolder(path: folder).takeWithoutDatabase(lockWait)
     }
 

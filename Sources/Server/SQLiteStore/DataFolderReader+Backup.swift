@@ -1,4 +1,4 @@
-public import CallPorts
+package import CallPorts
 import Glibc
 import SQLite
 
@@ -13,7 +13,7 @@ extension DataFolderReader {
     /// - Parameter path: The path of the copy. It must not exist yet.
     /// - Throws: `StoreFailure` if the path exists, if the copy is damaged, if there is no space, or if there is no
     ///   permission to write.
-    public func backUp(to path: String) throws(StoreFailure) {
+    package func backUp(to path: String) throws(StoreFailure) {
         let place = try TrustedPath(path)
         guard let name = place.missing.first else {
             throw StoreFailure("The file \(path) exists already and was not overwritten.")

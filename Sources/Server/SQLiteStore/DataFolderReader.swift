@@ -1,5 +1,5 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import Glibc
 import SQLite
 import Storing
@@ -9,13 +9,13 @@ import Storing
 ///
 /// A reader does not lock the data folder, and writes no row. Use it from one thread only. It can also read a folder in
 /// which this process may not write, if the server was stopped in good order.
-public final class DataFolderReader: StoreReader {
+package final class DataFolderReader: StoreReader {
     let queries: QueryRunner
 
     /// Opens the database in a data folder for reading, or a file that is itself a database.
     ///
     /// - Throws: `StoreFailure` if there is no database, or none that this version can read.
-    public convenience init(of path: String) throws(StoreFailure) {
+    package convenience init(of path: String) throws(StoreFailure) {
         let place = try TrustedPath(path)
         if place.isFile {
             let connection = try place.user().act { () throws(StoreFailure) in
@@ -77,47 +77,47 @@ public final class DataFolderReader: StoreReader {
     }
 
     /// Returns the calls that have not ended; see `StoreReader.liveCalls(limit:)`.
-    public func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.liveCalls(limit: limit) }
+    package func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.liveCalls(limit: limit) }
 
     /// Returns the calls that have ended; see `StoreReader.endedCalls(limit:)`.
-    public func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.endedCalls(limit: limit) }
+    package func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.endedCalls(limit: limit) }
 
     /// Returns a user's calls; see `StoreReader.history(of:limit:before:)`.
-    public func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord] {
+    package func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord] {
         try queries.history(of: user, limit: limit, before: before)
     }
 
     /// Returns the calls that a selector chooses; see `StoreReader.calls(_:limit:)`.
-    public func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
+    package func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try queries.calls(choice, limit: limit)
     }
 
     /// Returns the timeline of a call; see `StoreReader.timeline(of:)`.
-    public func timeline(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
+    package func timeline(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
         try queries.events(of: number)
     }
 
     /// Returns the stored log of a call; see `StoreReader.log(of:)`.
-    public func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
+    package func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
         try queries.log(of: number)
     }
 
     /// Returns a user's registered devices; see `StoreReader.devices(of:)`.
-    public func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try queries.devices(of: user) }
+    package func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try queries.devices(of: user) }
 
     /// Returns the bundle ids of the apps on all registered devices; see `StoreReader.bundleIDs(limit:)`.
-    public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try queries.bundleIDs(limit: limit) }
+    package func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try queries.bundleIDs(limit: limit) }
 
     /// Returns the kinds of push for which a device has a token; see `StoreReader.registeredKinds()`.
-    public func registeredKinds() throws(StoreFailure) -> Set<PushKind> { try queries.registeredKinds() }
+    package func registeredKinds() throws(StoreFailure) -> Set<PushKind> { try queries.registeredKinds() }
 
     /// Returns the invalid values that were read so far; see `StoreReader.takeDamages()`.
-    public func takeDamages() -> [DamagedValue] { queries.damages.take() }
+    package func takeDamages() -> [DamagedValue] { queries.damages.take() }
 
     /// Returns what SQLite finds wrong with the database (`PRAGMA integrity_check`); empty if it is intact.
     ///
     /// The check reads the whole database.
-    public func integrityErrors() throws(StoreFailure) -> [String] {
+    package func integrityErrors() throws(StoreFailure) -> [String] {
         try queries.reading { () throws -> [String] in
             let rows = try queries.connection.statement(SQL("integrity check", "PRAGMA integrity_check"))
             var found: [String] = []
@@ -165,13 +165,13 @@ public final class DataFolderReader: StoreReader {
 extension SQLiteCallStore {
     /// Returns whether a path is a regular file, which is then taken for a database such as a backup, and not a data
     /// folder.
-    public static func isFile(_ path: String) -> Bool {
+    package static func isFile(_ path: String) -> Bool {
         // The command that goes on with the path says what is wrong with it.
         (try? TrustedPath(path))?.isFile ?? false
     }
 
     /// Returns whether a server, or a restoration, holds a data folder at the moment.
-    public static func isHeld(folder: String) -> Bool {
+    package static func isHeld(folder: String) -> Bool {
         // A folder that cannot be read is held by no server, as far as this user can know.
         guard let folder = try? OperatorFolder(folder) else { return false }
         // The same holds for its lock file.
@@ -181,7 +181,7 @@ extension SQLiteCallStore {
     /// Returns a reader of a data folder, or of a database file such as a backup.
     ///
     /// A server may run on the folder at the same time.
-    public static func reader(of path: String) throws(StoreFailure) -> DataFolderReader {
+    package static func reader(of path: String) throws(StoreFailure) -> DataFolderReader {
         try DataFolderReader(of: path)
     }
 }

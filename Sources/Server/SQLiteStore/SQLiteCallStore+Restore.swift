@@ -1,4 +1,4 @@
-public import CallPorts
+package import CallPorts
 import Glibc
 import SQLite
 
@@ -20,7 +20,7 @@ extension SQLiteCallStore {
     /// - Returns: Whether there was a database.
     /// - Throws: `StoreFailure` if a server runs, if the file is no intact ringline database, if there is no space, or
     ///   if there is no permission to write.
-    public static func restore(
+    package static func restore(
         _ backup: String,
         into folder: String,
         keeping name: String

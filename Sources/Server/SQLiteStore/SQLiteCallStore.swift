@@ -1,12 +1,12 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import Storing
 
 /// A store that keeps calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
 ///
 /// One thread of the store writes. A commit that it reports as durable survives a power cut (WAL, `synchronous=FULL`).
 /// A second thread runs queries. One server at a time holds the folder; ``DataFolderReader`` can read it without holding it.
-public final class SQLiteCallStore: CallStore {
+package final class SQLiteCallStore: CallStore {
     private let writer: Writer
 
     /// Creates a store in a data folder, which is created if it is missing.
@@ -17,7 +17,7 @@ public final class SQLiteCallStore: CallStore {
     ///   - lockWait: How ``open(at:)`` waits while another server holds the folder. By default it throws immediately.
     ///   - report: Called with the results of commits and queries, on the store's threads. `report` must not wait for
     ///     the store, but it may release the store.
-    public convenience init(
+    package convenience init(
         folder: String,
         lockWait: LockWait = LockWait(),
         report: @escaping @Sendable (StoreReport) -> Void
@@ -44,14 +44,14 @@ public final class SQLiteCallStore: CallStore {
     }
 
     /// Opens the store; see `CallStore.open(at:)`.
-    public func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start(at: now) }
+    package func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start(at: now) }
 
     /// Queues changes; see `CallStore.commit(_:as:)`.
     ///
     /// Changes that are queued after ``close()`` are lost.
     /// - Returns: Always `false`: the commit is reported later, because the disk takes time.
     @discardableResult
-    public func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
+    package func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
         writer.queue.put(WriterQueue.Commit(changes: changes, ticket: ticket))
         return false
     }
@@ -59,14 +59,14 @@ public final class SQLiteCallStore: CallStore {
     /// Queues a query; see `CallStore.submit(_:as:)`.
     ///
     /// While the store is stalled, the query fails.
-    public func submit(_ query: StoreQuery, as id: StoreQueryID) {
+    package func submit(_ query: StoreQuery, as id: StoreQueryID) {
         writer.queue.put(WriterQueue.SubmittedQuery(query: query, id: id))
     }
 
     /// Commits what is queued and releases the folder.
     ///
     /// A stalled store tries once more to commit, and then gives up.
-    public func close() {
+    package func close() {
         writer.queue.close()
         writer.joinIfStarted()
     }

@@ -3,13 +3,13 @@
 /// A kind is the sentence of a log line or the name of an audit event. The account that caused a line has a share of its
 /// own, so that one account cannot hide the lines of others. Memory is bounded: an account is remembered only while its
 /// kind still gets lines in this minute.
-public struct LineLimit<Kind: Hashable & Sendable>: Sendable {
+package struct LineLimit<Kind: Hashable & Sendable>: Sendable {
     /// The number of lines of one kind that one account, or all strangers together, may cause in a minute.
-    public static var linesOfAccount: Int { 10 }
+    package static var linesOfAccount: Int { 10 }
     /// The number of lines of one kind in a minute.
-    public static var linesOfKind: Int { 120 }
+    package static var linesOfKind: Int { 120 }
     /// The time between two lines with sums, in seconds.
-    public static var sumSeconds: Int64 { 5 }
+    package static var sumSeconds: Int64 { 5 }
 
     private struct Shares {
         var lines = 0
@@ -22,10 +22,10 @@ public struct LineLimit<Kind: Hashable & Sendable>: Sendable {
     /// When sums were taken, in seconds.
     private var summedAt = Int64.min
     /// The number of lines so far that were only counted.
-    public private(set) var suppressed: UInt64 = 0
+    package private(set) var suppressed: UInt64 = 0
 
     /// Creates a limit that has admitted no line.
-    public init() {}
+    package init() {}
 
     /// Decides about a line; one that is not written is counted in a sum.
     ///
@@ -34,7 +34,7 @@ public struct LineLimit<Kind: Hashable & Sendable>: Sendable {
     ///   - account: The account that caused the line; `nil` for a stranger.
     ///   - second: The time in seconds, of a clock that never goes back.
     /// - Returns: Whether the line is to be written.
-    public mutating func admits(_ kind: Kind, of account: String?, at second: Int64) -> Bool {
+    package mutating func admits(_ kind: Kind, of account: String?, at second: Int64) -> Bool {
         if second / 60 != minute { (minute, shares) = (second / 60, [:]) }
         var share = shares[kind, default: Shares()]
         let lines = share.ofAccounts[account, default: 0]
@@ -54,7 +54,7 @@ public struct LineLimit<Kind: Hashable & Sendable>: Sendable {
     ///
     /// - Parameter second: The time in seconds; `nil` makes all sums due, as at the end of the process.
     /// - Returns: For each kind, how many lines were only counted.
-    public mutating func takeSums(at second: Int64?) -> [(kind: Kind, count: UInt64)] {
+    package mutating func takeSums(at second: Int64?) -> [(kind: Kind, count: UInt64)] {
         guard !sums.isEmpty, second.map({ $0 >= summedAt + Self.sumSeconds }) ?? true else { return [] }
         defer { sums = [:] }
         return sums.map { (kind: $0.key, count: $0.value) }

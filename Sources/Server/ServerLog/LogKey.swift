@@ -1,7 +1,7 @@
 /// All keys of the log's fields.
 ///
 /// The page LogLines explains each key; `HouseTests` checks that none is missing there.
-public enum LogKey: String, CaseIterable, Sendable {
+package enum LogKey: String, CaseIterable, Sendable {
     // Calls.
     case callID = "call.id"
     case callEpoch = "call.epoch"

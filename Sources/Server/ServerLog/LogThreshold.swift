@@ -1,7 +1,7 @@
-public import Synchronization
+package import Synchronization
 
 /// The levels of the log, the most detailed level first.
-public enum LogLevel: UInt8, Comparable, CaseIterable, Sendable {
+package enum LogLevel: UInt8, Comparable, CaseIterable, Sendable {
     /// Every decision about a call.
     case trace
     /// Connections, refusals, and other steps that show why something went wrong.
@@ -19,23 +19,23 @@ public enum LogLevel: UInt8, Comparable, CaseIterable, Sendable {
     case critical
 
     /// The level of this name; `nil` if there is none.
-    public init?(name: String) {
+    package init?(name: String) {
         guard let level = Self.allCases.first(where: { $0.name == name }) else { return nil }
         self = level
     }
 
     /// The level's name in the settings and in log lines.
-    public var name: String { "\(self)" }
+    package var name: String { "\(self)" }
 
     /// Whether `a` is more detailed than `b`.
     @inlinable
-    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// The lowest level that is logged.
 ///
 /// All copies of a log share the threshold, so it can be changed while the server runs, from any thread.
-public final class LogThreshold: Sendable {
+package final class LogThreshold: Sendable {
     /// The level's number.
     ///
     /// A line that is not logged costs one load of this number and one comparison.
@@ -43,17 +43,17 @@ public final class LogThreshold: Sendable {
     let current: Atomic<UInt8>
 
     /// Creates a threshold at a level.
-    public init(_ level: LogLevel) { current = Atomic(level.rawValue) }
+    package init(_ level: LogLevel) { current = Atomic(level.rawValue) }
 
     /// Creates a threshold at the level of this name; at `info` if there is no such level.
-    public convenience init(_ name: String) { self.init(LogLevel(name: name) ?? .info) }
+    package convenience init(_ name: String) { self.init(LogLevel(name: name) ?? .info) }
 
     /// Whether lines of a level are logged.
     @inlinable
-    public func admits(_ level: LogLevel) -> Bool { level.rawValue >= current.load(ordering: .relaxed) }
+    package func admits(_ level: LogLevel) -> Bool { level.rawValue >= current.load(ordering: .relaxed) }
 
     /// The lowest level that is logged.
-    public var level: LogLevel {
+    package var level: LogLevel {
         get { LogLevel(rawValue: current.load(ordering: .relaxed)) ?? .info }
         set { current.store(newValue.rawValue, ordering: .relaxed) }
     }
@@ -64,7 +64,7 @@ public final class LogThreshold: Sendable {
     ///
     /// Only the thread that handles the operator's UNIX signals may call this method.
     @discardableResult
-    public func move(by steps: Int) -> LogLevel {
+    package func move(by steps: Int) -> LogLevel {
         let all = LogLevel.allCases
         level = all[min(max(Int(level.rawValue) + steps, 0), all.count - 1)]
         return level

@@ -1,4 +1,4 @@
-public import Logging
+package import Logging
 import Threads
 
 /// The server's log: lines of a constant message and typed fields.
@@ -11,9 +11,9 @@ import Threads
 /// A line below the threshold costs one comparison, because a line's fields are built only if the line is written.
 ///
 /// A line that a stranger or one account can cause again and again is logged by ``limited(level:_:of:_:)``.
-public struct ServerLog: Sendable {
+package struct ServerLog: Sendable {
     /// The lowest level that is logged.
-    public let threshold: LogThreshold
+    package let threshold: LogThreshold
     private let logger: Logger
     /// The limit of the lines that strangers and accounts cause; all copies of a log share it.
     private let outsiders = Monitor(LineLimit<LimitedLine>())
@@ -29,19 +29,19 @@ public struct ServerLog: Sendable {
     /// - Parameters:
     ///   - logger: The writer of the lines.
     ///   - threshold: The lowest level that is logged; default every level.
-    public init(_ logger: Logger, threshold: LogThreshold = LogThreshold(.trace)) {
+    package init(_ logger: Logger, threshold: LogThreshold = LogThreshold(.trace)) {
         self.logger = logger
         self.threshold = threshold
     }
 
     /// A log that writes nothing.
-    public static var silent: ServerLog {
+    package static var silent: ServerLog {
         ServerLog(Logger(label: "silent") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.critical))
     }
 
     /// Whether lines of a level are logged.
     @inlinable
-    public func isOn(_ level: LogLevel) -> Bool { threshold.admits(level) }
+    package func isOn(_ level: LogLevel) -> Bool { threshold.admits(level) }
 
     /// Logs a line.
     ///
@@ -50,7 +50,7 @@ public struct ServerLog: Sendable {
     ///   - message: A constant sentence to search for.
     ///   - fields: The parts that differ, without those that are `nil`; evaluated only if the line is logged.
     @inlinable
-    public func log(level: LogLevel, _ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
+    package func log(level: LogLevel, _ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
         guard isOn(level) else { return }
         write(level, message, fields())
     }
@@ -64,7 +64,7 @@ public struct ServerLog: Sendable {
     ///   - message: A constant sentence to search for; it has a limit of its own.
     ///   - account: The id of the user or the device that caused the line; `nil` for a stranger.
     ///   - fields: The parts that differ, without those that are `nil`; evaluated only if the line is logged.
-    public func limited(
+    package func limited(
         level: LogLevel,
         _ message: StaticString,
         of account: String?,
@@ -79,7 +79,7 @@ public struct ServerLog: Sendable {
     /// Logs how many lines of each sentence were only counted; called once a second.
     ///
     /// - Parameter isLast: Whether the process ends, so that all sums are logged now.
-    public func writeSums(isLast: Bool = false) {
+    package func writeSums(isLast: Bool = false) {
         for (line, count) in outsiders.withLock({ $0.takeSums(at: isLast ? nil : Self.second) }) {
             let field = LogField.suppressed(count)
             logger.log(level: line.level.ofLibrary, "\(line.message)", metadata: [field.key.rawValue: field.value])
@@ -87,48 +87,48 @@ public struct ServerLog: Sendable {
     }
 
     /// The number of lines so far that were only counted.
-    public var suppressed: UInt64 { outsiders.withLock { $0.suppressed } }
+    package var suppressed: UInt64 { outsiders.withLock { $0.suppressed } }
 
     private static var second: Int64 { SystemClock.boot() / 1_000 }
 
     /// Logs a line at `trace`; see ``log(level:_:_:)``.
     @inlinable
-    public func trace(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
+    package func trace(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
         log(level: .trace, message, fields())
     }
 
     /// Logs a line at `debug`; see ``log(level:_:_:)``.
     @inlinable
-    public func debug(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
+    package func debug(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
         log(level: .debug, message, fields())
     }
 
     /// Logs a line at `info`; see ``log(level:_:_:)``.
     @inlinable
-    public func info(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
+    package func info(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
         log(level: .info, message, fields())
     }
 
     /// Logs a line at `notice`; see ``log(level:_:_:)``.
     @inlinable
-    public func notice(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
+    package func notice(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
         log(level: .notice, message, fields())
     }
 
     /// Logs a line at `warning`; see ``log(level:_:_:)``.
     @inlinable
-    public func warning(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
+    package func warning(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
         log(level: .warning, message, fields())
     }
 
     /// Logs a line at `error`; see ``log(level:_:_:)``.
     @inlinable
-    public func error(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
+    package func error(_ message: StaticString, _ fields: @autoclosure () -> [LogField?] = []) {
         log(level: .error, message, fields())
     }
 
     /// Logs a warning about the operator's settings or keys; the sentence names the setting.
-    public func warning(about settings: OperatorText) {
+    package func warning(about settings: OperatorText) {
         guard isOn(.warning) else { return }
         logger.warning("\(settings.text)")
     }
@@ -144,7 +144,7 @@ public struct ServerLog: Sendable {
 
 extension LogLevel {
     /// The level of the same name in swift-log.
-    public var ofLibrary: Logger.Level {
+    package var ofLibrary: Logger.Level {
         switch self {
         case .trace: .trace
         case .debug: .debug

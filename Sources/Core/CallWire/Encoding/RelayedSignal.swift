@@ -1,38 +1,38 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// The members that the server writes around a signal's own bytes when it relays the signal (protocol, section 3).
-public struct RelayedSignal: Sendable {
+package struct RelayedSignal: Sendable {
     /// The kind of the signal.
-    public var kind: SignalKind
+    package var kind: SignalKind
     /// The position of the signal in its call's log.
-    public var position: LogPosition
+    package var position: LogPosition
     /// The user and the device that sent the signal.
-    public var sender: EncodedSender
+    package var sender: EncodedSender
     /// The `id` that the device gave the signal; `nil` if it gave none.
-    public var id: SignalID?
+    package var id: SignalID?
     /// The values that the server computed for an offer; `nil` for another kind.
-    public var offer: OfferExtras?
+    package var offer: OfferExtras?
     /// The reason that the server set for an `end`; `nil` for another kind.
-    public var reason: EndReason?
+    package var reason: EndReason?
 
     /// The values that the server computes for an offer (protocol, section 3.4).
-    public struct OfferExtras: Equatable, Sendable {
+    package struct OfferExtras: Equatable, Sendable {
         /// Whether the call has video.
-        public var hasVideo: Bool
+        package var hasVideo: Bool
         /// The caller's display name.
-        public var displayName: String?
+        package var displayName: String?
         /// The UUID by which CallKit identifies the call.
-        public var callUUID: String
+        package var callUUID: String
         /// The time at which the ringing stops.
-        public var ringUntil: Moment
+        package var ringUntil: Moment
         /// Whether the callee is in another call.
-        public var isWaiting: Bool
+        package var isWaiting: Bool
         /// Whether the server itself begins the call, as a schedule asks; the offer then has no description.
-        public var isScheduled: Bool
+        package var isScheduled: Bool
 
         /// Creates the values from all their parts.
-        public init(
+        package init(
             hasVideo: Bool,
             displayName: String?,
             callUUID: String,
@@ -50,7 +50,7 @@ public struct RelayedSignal: Sendable {
     }
 
     /// Creates a signal from all its parts.
-    public init(
+    package init(
         kind: SignalKind,
         position: LogPosition,
         sender: EncodedSender,
@@ -67,12 +67,12 @@ public struct RelayedSignal: Sendable {
     }
 
     /// Returns the frame: headroom, then one JSON object that ends with the sender's own members, unchanged.
-    public func frame(around relayed: RelayedMembers) -> [UInt8] {
+    package func frame(around relayed: RelayedMembers) -> [UInt8] {
         Self.frame(kind, id: id, at: position, from: sender, offer: offer, reason: reason, around: relayed)
     }
 
     /// Returns the frame of a signal from all its parts; the server makes no ``RelayedSignal`` for each frame.
-    public static func frame(
+    package static func frame(
         _ kind: SignalKind,
         id: SignalID?,
         at position: LogPosition,
@@ -95,7 +95,7 @@ public struct RelayedSignal: Sendable {
     /// Returns the frame of a signal that is only relayed.
     ///
     /// The other frames have parts whose types cost some hundred instructions even where they are absent.
-    public static func frame(
+    package static func frame(
         relaying kind: SignalKind,
         id: SignalID?,
         at position: LogPosition,
@@ -109,7 +109,7 @@ public struct RelayedSignal: Sendable {
     }
 
     /// Returns the frame of a signal that is only relayed, again, around the bytes of its ``RelayedMembers``.
-    public static func frame(
+    package static func frame(
         relaying kind: SignalKind,
         id: SignalID?,
         at position: LogPosition,
@@ -164,13 +164,13 @@ extension RelayedSignal {
 /// The members that name the sender of a relayed signal.
 ///
 /// Their JSON is made once for each connection that sends signals, and copied into each frame.
-public struct EncodedSender: Equatable, Sendable {
+package struct EncodedSender: Equatable, Sendable {
     /// ``members``, and then the JSON up to the first character of the signal's `id`.
     let membersBeforeID: [UInt8]
     private let memberCount: Int
 
     /// Creates the members for the signals of a user's device.
-    public init(_ user: UserID, _ device: DeviceID) {
+    package init(_ user: UserID, _ device: DeviceID) {
         var json = JSONWriter(beginning: Self.from, capacity: 32 + user.text.utf8.count + device.text.utf8.count)
         json.plainPart(user.text)
         json.part(Self.fromDevice)
@@ -190,16 +190,16 @@ public struct EncodedSender: Equatable, Sendable {
 
 /// The identity of a call's log: the callId, the room as the caller wrote it (which names the two users), and the
 /// epoch.
-public struct LogIdentity: Hashable, Sendable {
+package struct LogIdentity: Hashable, Sendable {
     /// The callId.
-    public var callID: CallID
+    package var callID: CallID
     /// The room of the call.
-    public var room: String
+    package var room: String
     /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer.
-    public var epoch: UInt32
+    package var epoch: UInt32
 
     /// Creates the identity of a call's log.
-    public init(callID: CallID, room: String, epoch: UInt32) {
+    package init(callID: CallID, room: String, epoch: UInt32) {
         self.callID = callID
         self.room = room
         self.epoch = epoch
@@ -210,7 +210,7 @@ public struct LogIdentity: Hashable, Sendable {
 ///
 /// Their JSON is made once for each log, and copied into each frame. It is a class because every frame of the call
 /// hands it on.
-public final class EncodedLogIdentity: Equatable, Sendable {
+package final class EncodedLogIdentity: Equatable, Sendable {
     /// The JSON from the member `callId` up to the colon after the name `seq`.
     let members: [UInt8]
     /// The beginning of a candidate's frame: the headroom, the type, and ``members``.
@@ -219,7 +219,7 @@ public final class EncodedLogIdentity: Equatable, Sendable {
     let ack: [UInt8]
 
     /// Creates the members for the frames of a log.
-    public init(_ name: LogIdentity) {
+    package init(_ name: LogIdentity) {
         let id = name.callID.text
         var json = JSONWriter(
             beginning: Self.candidateBeginning,
@@ -243,7 +243,7 @@ public final class EncodedLogIdentity: Equatable, Sendable {
     }
 
     /// Returns whether both identify the same log.
-    public static func == (a: EncodedLogIdentity, b: EncodedLogIdentity) -> Bool { a.members == b.members }
+    package static func == (a: EncodedLogIdentity, b: EncodedLogIdentity) -> Bool { a.members == b.members }
 
     // The constant parts: the bytes before the first value, and those between two values.
     private static let candidateBeginning = Frame(Array(#"{"type":"ice","#.utf8)).bytes
@@ -255,16 +255,16 @@ public final class EncodedLogIdentity: Equatable, Sendable {
 }
 
 /// The position of an entry: its call's log, and its place in that log.
-public struct LogPosition: Equatable, Sendable {
+package struct LogPosition: Equatable, Sendable {
     /// The log of the call.
-    public var log: EncodedLogIdentity
+    package var log: EncodedLogIdentity
     /// The number of the entry.
-    public var seq: UInt64
+    package var seq: UInt64
     /// The time at which the entry was appended.
-    public var at: Moment
+    package var at: Moment
 
     /// Creates a position from all its parts.
-    public init(in log: EncodedLogIdentity, seq: UInt64, at: Moment) {
+    package init(in log: EncodedLogIdentity, seq: UInt64, at: Moment) {
         self.log = log
         self.seq = seq
         self.at = at

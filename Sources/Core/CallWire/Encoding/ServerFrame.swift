@@ -1,12 +1,12 @@
-public import CallCore
-public import JSON
+package import CallCore
+package import JSON
 
 /// The frames that the server itself originates.
 ///
 /// Each begins with ``Frame/headroom`` free bytes.
-public enum ServerFrame {
+package enum ServerFrame {
     /// Returns the `welcome`, the first frame on a connection.
-    public static func welcome(
+    package static func welcome(
         user: UserID,
         device: DeviceID,
         session: String,
@@ -48,7 +48,13 @@ public enum ServerFrame {
     ///
     /// `seq`: The number of the signal's entry; 0 = it needed no entry, and the ack has no `seq`.
     /// `outcome`: The end of the call, if the ack must report it; `nil` otherwise.
-    public static func ack(id: SignalID, callID: CallID, epoch: UInt32, seq: UInt64, outcome: StateChange?) -> [UInt8] {
+    package static func ack(
+        id: SignalID,
+        callID: CallID,
+        epoch: UInt32,
+        seq: UInt64,
+        outcome: StateChange?
+    ) -> [UInt8] {
         var json = JSONWriter(
             beginning: ackBeginning,
             capacity: id.text.utf8.count + callID.text.utf8.count + (outcome == nil ? 80 : 384)
@@ -71,14 +77,14 @@ public enum ServerFrame {
     /// Returns the ack of a durable signal that has an entry in a log.
     ///
     /// The bytes are those of ``ack(id:callID:epoch:seq:outcome:)``.
-    public static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64) -> [UInt8] {
+    package static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64) -> [UInt8] {
         var json = ack(id: id, in: log, seq: seq, capacity: 48)
         json.endObject()
         return json.bytes
     }
 
     /// Returns the same ack, with the end of the call if the ack must report it.
-    public static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64, outcome: StateChange?) -> [UInt8] {
+    package static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64, outcome: StateChange?) -> [UInt8] {
         guard let outcome else { return ack(id: id, in: log, seq: seq) }
         var json = ack(id: id, in: log, seq: seq, capacity: 352)
         json.write(outcome)
@@ -107,7 +113,7 @@ public enum ServerFrame {
     private static let ackSeq = Array(#","seq":"#.utf8)
 
     /// Returns the ack of a request that concerns no call and has taken effect.
-    public static func ack(id: SignalID) -> [UInt8] {
+    package static func ack(id: SignalID) -> [UInt8] {
         frame { json in
             json.type("ack")
             json.name("id")
@@ -118,7 +124,7 @@ public enum ServerFrame {
     /// Returns the ack of a request about another user.
     ///
     /// `isOnline` is whether that user has a connection.
-    public static func ack(id: SignalID, isOnline: Bool) -> [UInt8] {
+    package static func ack(id: SignalID, isOnline: Bool) -> [UInt8] {
         frame { json in
             json.type("ack")
             json.name("id")
@@ -129,7 +135,7 @@ public enum ServerFrame {
     }
 
     /// Returns the frame of a text from another user.
-    public static func message(_ message: TextMessage, from: UserID, device: DeviceID, at now: Moment) -> [UInt8] {
+    package static func message(_ message: TextMessage, from: UserID, device: DeviceID, at now: Moment) -> [UInt8] {
         frame { json in
             json.type("message")
             json.name("from")
@@ -143,7 +149,7 @@ public enum ServerFrame {
     }
 
     /// Returns the frame that reports that a user came online or went offline.
-    public static func presence(of user: UserID, isOnline: Bool) -> [UInt8] {
+    package static func presence(of user: UserID, isOnline: Bool) -> [UInt8] {
         frame { json in
             json.type("presence")
             json.name("userId")
@@ -155,7 +161,7 @@ public enum ServerFrame {
 
     /// Returns the frame that reports an event of a call's timeline to a service that watches the call; `event` writes
     /// the members of the event.
-    public static func timeline(
+    package static func timeline(
         of callID: CallID,
         epoch: UInt32,
         caller: UserID,
@@ -179,7 +185,7 @@ public enum ServerFrame {
     /// Returns the notice that the server shuts down and will close the connection.
     ///
     /// `reconnectAfterMs` is the time after which to reconnect, in milliseconds.
-    public static func draining(reconnectAfterMs: Int64) -> [UInt8] {
+    package static func draining(reconnectAfterMs: Int64) -> [UInt8] {
         frame { json in
             json.type("draining")
             json.name("reconnectAfterMs")
@@ -188,7 +194,7 @@ public enum ServerFrame {
     }
 
     /// Returns the refusal of a frame.
-    public static func error(_ error: WireError, id: SignalID?, callID: CallID? = nil) -> [UInt8] {
+    package static func error(_ error: WireError, id: SignalID?, callID: CallID? = nil) -> [UInt8] {
         frame { json in
             json.type("error")
             if let id {
@@ -208,7 +214,7 @@ public enum ServerFrame {
     }
 
     /// Returns the `call` event for a change of a call's state.
-    public static func call(_ change: StateChange, callee: UserID, at position: LogPosition) -> [UInt8] {
+    package static func call(_ change: StateChange, callee: UserID, at position: LogPosition) -> [UInt8] {
         var json = JSONWriter(beginning: callBeginning, capacity: 240)
         json.write(position)
         json.write(change)
@@ -228,7 +234,7 @@ public enum ServerFrame {
     private static let callBeginning = Frame(Array(#"{"type":"call","#.utf8)).bytes
 
     /// Returns the frame that reports that a member of a room came or left.
-    public static func peer(room: String, user: UserID, device: DeviceID, isPresent: Bool) -> [UInt8] {
+    package static func peer(room: String, user: UserID, device: DeviceID, isPresent: Bool) -> [UInt8] {
         frame { json in
             json.type("peer")
             json.name("room")
@@ -259,7 +265,7 @@ extension JSONWriter {
 
     /// Writes a user id: as an integer if `asInteger` is set and the id is an integer up to
     /// ``WireLimits/largestNumber``, and otherwise as a string.
-    public mutating func id(_ user: UserID, asInteger: Bool) {
+    package mutating func id(_ user: UserID, asInteger: Bool) {
         let number = asInteger ? Int64(user.text) : nil
         if let number, (0...WireLimits.largestNumber).contains(number), String(number) == user.text {
             value(number)
@@ -269,13 +275,13 @@ extension JSONWriter {
     }
 
     /// Writes an error as members: `code`, `message`, and, if a field is wrong, `field`.
-    public mutating func write(_ error: WireError) {
+    package mutating func write(_ error: WireError) {
         problemMembers(code: error.code.rawValue, message: error.message, field: error.field)
     }
 
     /// Writes a call's state and, if they are set, the reason, the callId of the call that goes on instead of this one,
     /// and the `id` of the offer.
-    public mutating func write(_ change: StateChange) {
+    package mutating func write(_ change: StateChange) {
         comma()
         part(Self.members(of: change.state))
         endNumber()

@@ -1,19 +1,19 @@
-public import CallCore
-public import JSON
+package import CallCore
+package import JSON
 
 /// One text frame from a client (protocol, section 3).
 ///
 /// It cannot be copied, because a copy and its destruction cost a tenth of a relayed candidate.
-public struct ClientMessage: ~Copyable, Sendable {
+package struct ClientMessage: ~Copyable, Sendable {
     /// The `id` that the ack or error repeats, if the client gave one.
-    public let id: SignalID?
+    package let id: SignalID?
     /// The request.
-    public let request: Request
+    package let request: Request
     /// The names of members that the server does not know.
-    public let unknownNames: [String]
+    package let unknownNames: [String]
 
     /// A request that a client sends on its connection.
-    public enum Request: ~Copyable, Sendable {
+    package enum Request: ~Copyable, Sendable {
         /// Relay a signal.
         case signal(SignalMessage)
         /// Enter a room, independently of any call.
@@ -33,29 +33,29 @@ public struct ClientMessage: ~Copyable, Sendable {
     }
 
     /// A position in a call's log.
-    public struct Cursor: Equatable, Sendable {
+    package struct Cursor: Equatable, Sendable {
         /// The epoch that the cursor belongs to; `nil` means the current one.
-        public var epoch: UInt32?
+        package var epoch: UInt32?
         /// The number of the newest entry that the client has seen.
-        public var seq: UInt64
+        package var seq: UInt64
 
         /// Creates a position in a log.
-        public init(epoch: UInt32? = nil, seq: UInt64) {
+        package init(epoch: UInt32? = nil, seq: UInt64) {
             self.epoch = epoch
             self.seq = seq
         }
     }
 
     /// The reason why a frame is refused, and the frame's `id` if that could be read.
-    public struct Refusal: Error, Equatable, Sendable {
+    package struct Refusal: Error, Equatable, Sendable {
         /// The error.
-        public var error: WireError
+        package var error: WireError
         /// The `id` that the ack or error repeats, if the client gave one.
-        public var id: SignalID?
+        package var id: SignalID?
     }
 
     /// Whether the request is a signal.
-    public var isSignal: Bool {
+    package var isSignal: Bool {
         switch request {
         case .signal: true
         default: false
@@ -63,13 +63,13 @@ public struct ClientMessage: ~Copyable, Sendable {
     }
 
     /// Takes the request out of the message.
-    public consuming func takeRequest() -> Request { request }
+    package consuming func takeRequest() -> Request { request }
 
     /// Reads a frame.
     ///
     /// `ringTimeout`: The ring time of an offer that names none.
     /// `scratch`: The ``SignalMessage/scratch`` of the frame that was read before this one.
-    public init(
+    package init(
         _ frame: [UInt8],
         ringTimeout: Moment.Duration,
         scratch: consuming [JSONObject.Member] = []
@@ -146,7 +146,7 @@ private enum MessageType: UInt8, CaseIterable {
 
 extension JSONObject {
     /// Returns a string that must be present.
-    public func required(_ field: Field) throws(WireError) -> String {
+    package func required(_ field: Field) throws(WireError) -> String {
         guard let text = try text(field) else { throw .invalid(field, "missing") }
         return text
     }
@@ -172,7 +172,7 @@ extension JSONObject {
     }
 
     /// Scans a member that is an object; returns `nil` if it is not an object or contains a field twice.
-    public func inner(_ member: Member) -> JSONObject? {
+    package func inner(_ member: Member) -> JSONObject? {
         guard member.kind == .object else { return nil }
         return try? JSONObject(bytes, in: member.value)  // The grammar was checked with the whole text.
     }

@@ -1,18 +1,18 @@
-public import CallCore
-public import JSON
+package import CallCore
+package import JSON
 
 /// The members of a signal that are relayed unchanged, separated by commas.
 ///
 /// The list refers to the bytes of the received frame and does not copy them.
-public struct RelayedMembers: Sendable {
+package struct RelayedMembers: Sendable {
     /// The object that contains the members; `nil` if there are no members.
     private let object: JSONObject?
     private let leftOut: FieldSet
     /// The size of the members in bytes, including the commas between them.
-    public let byteCount: Int
+    package let byteCount: Int
 
     /// The empty list.
-    public static let none = RelayedMembers()
+    package static let none = RelayedMembers()
 
     private init() {
         object = nil
@@ -21,7 +21,7 @@ public struct RelayedMembers: Sendable {
     }
 
     /// Creates the list of an object's members except those of some fields.
-    public init(of object: JSONObject, but left: FieldSet) {
+    package init(of object: JSONObject, but left: FieldSet) {
         self.object = object
         self.leftOut = left
         var count = 0
@@ -35,7 +35,7 @@ public struct RelayedMembers: Sendable {
     }
 
     /// A copy of the members as bytes.
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var json = JSONWriter(capacity: byteCount)
         json.write(self)
         return json.bytes
@@ -60,7 +60,7 @@ public struct RelayedMembers: Sendable {
     /// `phoneNumber`.
     ///
     /// `caller`: The caller's user id, which callees are shown as the handle; in some apps it is a phone number.
-    public func phoneNumbers(of caller: UserID) -> [PhoneNumber] {
+    package func phoneNumbers(of caller: UserID) -> [PhoneNumber] {
         object?.phoneNumbers(of: caller) ?? []
     }
 
@@ -70,7 +70,7 @@ public struct RelayedMembers: Sendable {
     }
 
     /// The memory that held the object's member list, for reuse by the next object.
-    public var scratch: [JSONObject.Member] { object?.members ?? [] }
+    package var scratch: [JSONObject.Member] { object?.members ?? [] }
 }
 
 extension JSONObject {
@@ -90,5 +90,5 @@ extension JSONWriter {
 
 extension JSONObject {
     /// Returns a copy of the members except those of some fields, unchanged and separated by commas.
-    public func copy(leavingOut left: FieldSet) -> [UInt8] { RelayedMembers(of: self, but: left).bytes }
+    package func copy(leavingOut left: FieldSet) -> [UInt8] { RelayedMembers(of: self, but: left).bytes }
 }

@@ -1,8 +1,8 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// The offer with which the server itself begins a call, as a schedule asks.
-public enum ScheduledOffer {
+package enum ScheduledOffer {
     /// Returns the offer as a signal: it has no description, and relays the schedule's own members.
     ///
     /// - Parameters:
@@ -11,7 +11,7 @@ public enum ScheduledOffer {
     ///   - handle: The caller's address for CallKit, and its kind.
     ///   - data: Data of the app's own, a JSON value.
     /// - Returns: The signal, to be relayed as an offer of the schedule's caller.
-    public static func message(
+    package static func message(
         ring: Moment.Duration,
         schedule: ScheduleID,
         handle: (address: String?, type: String?),

@@ -1,37 +1,37 @@
-public import CallCore
-public import JSON
+package import CallCore
+package import JSON
 
 /// A signal as a client sent it, on any transport: its content, its destination, and the bytes that are relayed
 /// unchanged.
 ///
 /// It has at most 256 bytes: `memcpy` takes a slower way for more, and a message is copied some times on its way.
-public struct SignalMessage: Sendable {
+package struct SignalMessage: Sendable {
     /// The signal in the form that the call core handles.
-    public internal(set) var signal: Signal
+    package internal(set) var signal: Signal
     /// The callId.
-    public var callID: CallID?
+    package var callID: CallID?
     /// The other user, if the sender names them.
-    public var to: UserID?
+    package var to: UserID?
     /// The room, if the sender names it.
-    public var room: String?
+    package var room: String?
     /// The sending device, if a request names it.
-    public var device: DeviceID?
+    package var device: DeviceID?
     /// The caller's display name as it is shown; `nil` if nothing in it is visible.
-    public var displayName: String?
+    package var displayName: String?
     /// The members that are relayed unchanged.
-    public internal(set) var relayed: RelayedMembers
+    package internal(set) var relayed: RelayedMembers
     /// The members that only a request's body has; kept apart, so that a frame's signal stays small.
     var request: RequestMembers?
 
     /// The user on whose behalf a service sends the signal.
-    public var from: UserID? {
+    package var from: UserID? {
         get { request?.from }
         set { request = RequestMembers(from: newValue, unknownNames: unknownNames) }
     }
 
     /// The names of members in a request's body that the server does not know; those of a frame are in its
     /// ``ClientMessage``.
-    public internal(set) var unknownNames: [String] {
+    package internal(set) var unknownNames: [String] {
         get { request?.unknownNames ?? [] }
         set { request = RequestMembers(from: from, unknownNames: newValue) }
     }
@@ -58,19 +58,19 @@ public struct SignalMessage: Sendable {
     ]
 
     /// The memory that held the message's member list, for reuse by the next message.
-    public var scratch: [JSONObject.Member] { relayed.scratch }
+    package var scratch: [JSONObject.Member] { relayed.scratch }
 
     /// The content of the signal.
-    public var content: Signal.Content { signal.content }
+    package var content: Signal.Content { signal.content }
 
     /// Whether a `ringing` says that the push which woke the device came with normal instead of high priority.
-    public var hadLowPriority: Bool { signal.kind == .ringing && relayed.text(of: .priority) == "normal" }
+    package var hadLowPriority: Bool { signal.kind == .ringing && relayed.text(of: .priority) == "normal" }
 
     /// Whether it is an answer without a session description, as only a scheduled call accepts it.
-    public var lacksDescription: Bool { signal.kind == .answer && !relayed.contains(.sdp) }
+    package var lacksDescription: Bool { signal.kind == .answer && !relayed.contains(.sdp) }
 
     /// Leaves out the members `handle` and `handleType`, unless the handle is the user's own id.
-    public mutating func omitHandle(of user: UserID) {
+    package mutating func omitHandle(of user: UserID) {
         guard let handle = relayed.text(of: .handle), handle != user.text else { return }
         relayed = relayed.leavingOut([.handle, .handleType])
         signal.byteCount = relayed.byteCount
@@ -80,7 +80,7 @@ public struct SignalMessage: Sendable {
     ///
     /// It is always true for the types that change the state of the call: their resends may have another description or
     /// reason.
-    public func hasContent(of frame: [UInt8]) -> Bool {
+    package func hasContent(of frame: [UInt8]) -> Bool {
         let fields: [Field] =
             switch signal.kind {
             case .ice: [.candidate]
@@ -94,10 +94,10 @@ public struct SignalMessage: Sendable {
     }
 
     /// The `id` that the device gave the signal.
-    public var id: SignalID? { signal.id }
+    package var id: SignalID? { signal.id }
 
     /// The epoch that the sender names; `nil` if the sender names none.
-    public var epoch: UInt32? {
+    package var epoch: UInt32? {
         get { signal.epoch }
         set { signal.epoch = newValue }
     }
@@ -111,7 +111,7 @@ extension SignalMessage {
     /// `envelope`: The object with id, callId, to, room and epoch; in a WebSocket frame it is the same object as
     /// `fields`.
     /// `ringTimeout`: The ring time of an offer that names none.
-    public init(
+    package init(
         _ kind: SignalKind,
         id: SignalID?,
         fields: borrowing JSONObject,
@@ -261,7 +261,7 @@ extension JSONObject {
 
 extension SignalMessage {
     /// Creates an `end` without a reason, as a `DELETE` of the call requests it.
-    public init(endOf callID: CallID) {
+    package init(endOf callID: CallID) {
         self.init(signal: Signal(.end(nil)), callID: callID, relayed: .none)
     }
 }

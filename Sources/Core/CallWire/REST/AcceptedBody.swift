@@ -1,13 +1,13 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// The responses to requests that were carried out and return no object of their own (protocol, section 5).
-public enum AcceptedBody {
+package enum AcceptedBody {
     /// `{"ok":true}`.
-    public static let ok = Array(#"{"ok":true}"#.utf8)
+    package static let ok = Array(#"{"ok":true}"#.utf8)
 
     /// Returns the response to `GET /api/web-push`, with the key that `PushManager.subscribe` takes.
-    public static func applicationServerKey(_ key: String) -> [UInt8] {
+    package static func applicationServerKey(_ key: String) -> [UInt8] {
         accepted { json in
             json.name("applicationServerKey")
             json.plain(key)
@@ -16,7 +16,7 @@ public enum AcceptedBody {
 
     /// Returns the response to a signal: the place of the signal in its call's log, and the state of the call after the
     /// signal.
-    public static func signal(_ call: CallID, epoch: UInt32, seq: UInt64, _ state: StateChange) -> [UInt8] {
+    package static func signal(_ call: CallID, epoch: UInt32, seq: UInt64, _ state: StateChange) -> [UInt8] {
         accepted { json in
             json.name("callId")
             json.plain(call.text)
@@ -29,7 +29,7 @@ public enum AcceptedBody {
     }
 
     /// Returns the response to `POST /api/schedules/{id}/ring`, with the call that has begun.
-    public static func ringing(_ call: CallID, epoch: UInt32) -> [UInt8] {
+    package static func ringing(_ call: CallID, epoch: UInt32) -> [UInt8] {
         accepted { json in
             json.name("callId")
             json.plain(call.text)
@@ -40,7 +40,7 @@ public enum AcceptedBody {
 
     /// Returns the response to `POST /api/logout-all`, with the moment of the revocation: tokens that were issued up to
     /// this moment are refused.
-    public static func tokensRevoked(before moment: Moment) -> [UInt8] {
+    package static func tokensRevoked(before moment: Moment) -> [UInt8] {
         accepted { json in
             json.name("before")
             json.value(moment.milliseconds)
@@ -48,7 +48,7 @@ public enum AcceptedBody {
     }
 
     /// Returns the response to `PUT /api/me/dnd`: the end of do-not-disturb, or null.
-    public static func doNotDisturb(until moment: Moment?) -> [UInt8] {
+    package static func doNotDisturb(until moment: Moment?) -> [UInt8] {
         var json = JSONWriter()
         json.beginObject()
         json.name("until")

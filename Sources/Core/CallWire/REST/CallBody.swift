@@ -1,43 +1,43 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// A call as the history shows it to one user (protocol, section 5).
-public struct CallBody: Sendable {
+package struct CallBody: Sendable {
     /// The call's number, unique over all calls.
-    public var number: CallNumber
+    package var number: CallNumber
     /// The callId.
-    public var callID: CallID
+    package var callID: CallID
     /// The epoch of the call.
-    public var epoch: UInt32
+    package var epoch: UInt32
     /// The room as the caller named it.
-    public var room: String
+    package var room: String
     /// The calling user.
-    public var caller: UserID
+    package var caller: UserID
     /// The called user.
-    public var callee: UserID
+    package var callee: UserID
     /// Whether the call has video.
-    public var hasVideo: Bool
+    package var hasVideo: Bool
     /// The state of the call.
-    public var state: CallState
+    package var state: CallState
     /// Why the call ended.
-    public var reason: EndReason?
+    package var reason: EndReason?
     /// The call from the user's point of view.
-    public var direction: Direction
+    package var direction: Direction
     /// When the offer arrived at the server.
-    public var startedAt: Moment
+    package var startedAt: Moment
     /// When the callee answered.
-    public var answeredAt: Moment?
+    package var answeredAt: Moment?
     /// When the call became active, by the first `connected` of a device in the answered call.
-    public var activeAt: Moment?
+    package var activeAt: Moment?
     /// When the call ended.
-    public var endedAt: Moment?
+    package var endedAt: Moment?
     /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
-    public var scheduled: (schedule: ScheduleID, occurrence: Moment, ring: Int)?
+    package var scheduled: (schedule: ScheduleID, occurrence: Moment, ring: Int)?
     /// The legs that the user may see; with `nil`, the body has no member for them.
-    public var legs: [Leg]?
+    package var legs: [Leg]?
 
     /// A call from a user's point of view.
-    public enum Direction: String, Sendable {
+    package enum Direction: String, Sendable {
         /// The user called.
         case outgoing
         /// The user was called, and answered.
@@ -47,7 +47,7 @@ public struct CallBody: Sendable {
     }
 
     /// Creates a call with the given members.
-    public init(
+    package init(
         number: CallNumber,
         callID: CallID,
         epoch: UInt32,
@@ -84,7 +84,7 @@ public struct CallBody: Sendable {
     /// Returns calls as an array, in this order.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    public static func list(_ calls: [CallBody], asIntegers: Bool) -> [UInt8] {
+    package static func list(_ calls: [CallBody], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.array(calls) { call, json in call.write(asIntegers, into: &json) }
         return json.bytes
@@ -93,7 +93,7 @@ public struct CallBody: Sendable {
     /// Returns the call as an object.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    public func bytes(asIntegers: Bool) -> [UInt8] {
+    package func bytes(asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: legs == nil ? 512 : 1_024)
         write(asIntegers, into: &json)
         return json.bytes

@@ -1,58 +1,58 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// A device as its user sees it (protocol, section 5).
-public struct DeviceBody: Sendable {
+package struct DeviceBody: Sendable {
     /// The device's id.
-    public var id: DeviceID
+    package var id: DeviceID
     /// Whether the client chose the id, and not the server.
-    public var isNamed: Bool
+    package var isNamed: Bool
     /// The platform, such as `ios` or `android`.
-    public var platform: String
+    package var platform: String
     /// The app's bundle id.
-    public var bundleID: String
+    package var bundleID: String
     /// The VoIP push token.
-    public var voipToken: String?
+    package var voipToken: String?
     /// The alert push token.
-    public var alertToken: String?
+    package var alertToken: String?
     /// The Firebase token.
-    public var fcmToken: String?
+    package var fcmToken: String?
     /// The subscription to Web Push.
-    public var webPush: WebPushMember?
+    package var webPush: WebPushMember?
     /// The id of the installation.
-    public var installation: String?
+    package var installation: String?
     /// The name of the sound of an alert that rings.
-    public var sound: String?
+    package var sound: String?
     /// The keys that the app wants in the pushes of calls besides.
-    public var payloadKeys: PayloadAliases?
+    package var payloadKeys: PayloadAliases?
     /// The APNs environment in use.
-    public var environment: String?
+    package var environment: String?
     /// When the device was first registered.
-    public var createdAt: Moment
+    package var createdAt: Moment
     /// When the device last gave a sign of life.
-    public var seenAt: Moment
+    package var seenAt: Moment
     /// The number of VoIP pushes in a row that no sign of life followed.
-    public var unansweredPushes: Int
+    package var unansweredPushes: Int
     /// The kind of push that wakes the device: `voip`, `firebase`, `web` or `alert`.
-    public var wakesBy: String
+    package var wakesBy: String
     /// The result of the last push.
-    public var lastPush: Push?
+    package var lastPush: Push?
 
     /// The result of a push.
-    public struct Push: Sendable {
+    package struct Push: Sendable {
         /// When the result came.
-        public var at: Moment
+        package var at: Moment
         /// The HTTP status of the push service's response; 0 when there was no response.
-        public var status: Int
+        package var status: Int
         /// The reason that the service gave, or, without a response, the server's own.
-        public var reason: String?
+        package var reason: String?
         /// The APNs environment that was used; `nil` = the push did not go through APNs.
-        public var environment: String?
+        package var environment: String?
         /// The meaning of the result and what to do, in plain words.
-        public var hint: String?
+        package var hint: String?
 
         /// Creates a result with the given members.
-        public init(at: Moment, status: Int, reason: String?, environment: String?, hint: String?) {
+        package init(at: Moment, status: Int, reason: String?, environment: String?, hint: String?) {
             self.at = at
             self.status = status
             self.reason = reason
@@ -62,7 +62,7 @@ public struct DeviceBody: Sendable {
     }
 
     /// Creates a device without tokens and pushes.
-    public init(id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment, seenAt: Moment) {
+    package init(id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment, seenAt: Moment) {
         self.id = id
         self.isNamed = isNamed
         self.platform = platform
@@ -74,14 +74,14 @@ public struct DeviceBody: Sendable {
     }
 
     /// Returns devices as an array, in this order.
-    public static func list(_ devices: [DeviceBody]) -> [UInt8] {
+    package static func list(_ devices: [DeviceBody]) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
         json.array(devices) { device, json in device.write(into: &json) }
         return json.bytes
     }
 
     /// Returns the response to a registration; `message` is a hint for the client that registered.
-    public func bytes(message: String? = nil) -> [UInt8] {
+    package func bytes(message: String? = nil) -> [UInt8] {
         var json = JSONWriter(capacity: 512)
         write(message: message, into: &json)
         return json.bytes
@@ -170,11 +170,11 @@ public struct DeviceBody: Sendable {
 }
 
 /// The users and numbers that a user blocks, for the app's list of contacts.
-public enum BlockBody {
+package enum BlockBody {
     /// Returns blocked users and then blocked numbers as one array, in this order.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    public static func list(_ users: [UserID], _ numbers: [PhoneNumber] = [], asIntegers: Bool) -> [UInt8] {
+    package static func list(_ users: [UserID], _ numbers: [PhoneNumber] = [], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
         json.beginArray()
         for user in users { write(user, asIntegers, into: &json) }
@@ -184,14 +184,14 @@ public enum BlockBody {
     }
 
     /// Returns one blocked number as an object.
-    public static func one(_ number: PhoneNumber) -> [UInt8] {
+    package static func one(_ number: PhoneNumber) -> [UInt8] {
         var json = JSONWriter()
         write(number, into: &json)
         return json.bytes
     }
 
     /// The id of a row begins so if the row is a number; its digits follow.
-    public static let numberPrefix = "number:"
+    package static let numberPrefix = "number:"
 
     private static func write(_ number: PhoneNumber, into json: inout JSONWriter) {
         json.beginObject()
@@ -205,7 +205,7 @@ public enum BlockBody {
     /// Returns one blocked user as an object.
     ///
     /// `asInteger`: Whether the user id is written as an integer.
-    public static func one(_ user: UserID, asInteger: Bool) -> [UInt8] {
+    package static func one(_ user: UserID, asInteger: Bool) -> [UInt8] {
         var json = JSONWriter()
         write(user, asInteger, into: &json)
         return json.bytes

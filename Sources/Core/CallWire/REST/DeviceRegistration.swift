@@ -1,37 +1,37 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// The body of `PUT /api/me/devices`: the details that a device registers (protocol, section 5).
-public struct DeviceRegistration: Equatable, Sendable {
+package struct DeviceRegistration: Equatable, Sendable {
     /// The VoIP push token, lower-case hex.
-    public var voipToken: String?
+    package var voipToken: String?
     /// The alert push token, lower-case hex.
-    public var alertToken: String?
+    package var alertToken: String?
     /// The Firebase token.
-    public var fcmToken: String?
+    package var fcmToken: String?
     /// The subscription to Web Push.
-    public var webPush: WebPushMember?
+    package var webPush: WebPushMember?
     /// The id of the installation, on which several users may be signed in; `nil` = the client names none.
-    public var installation: String?
+    package var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the client names none.
-    public var sound: String?
+    package var sound: String?
     /// The keys that the app wants in the pushes of calls besides; `nil` = the client names none.
-    public var payloadKeys: PayloadAliases?
+    package var payloadKeys: PayloadAliases?
     /// Whether the app's notification service extension may change alerts; `nil` = the client does not say.
-    public var mutableContent: Bool?
+    package var mutableContent: Bool?
     /// The app's bundle id; empty = the client named none.
-    public var bundleID: String
+    package var bundleID: String
     /// The platform, such as `ios` or `android`.
-    public var platform: String
+    package var platform: String
     /// The device id.
-    public var device: DeviceID?
+    package var device: DeviceID?
     /// The APNs environment of the tokens.
-    public var environment: Environment?
+    package var environment: Environment?
     /// The names of members that the server does not know.
-    public private(set) var unknownNames: [String] = []
+    package private(set) var unknownNames: [String] = []
 
     /// The APNs environment that a client names.
-    public enum Environment: Sendable {
+    package enum Environment: Sendable {
         /// For builds from Xcode: the client sends `sandbox` or `development`.
         case sandbox
         /// For TestFlight and the App Store: the client sends `production`.
@@ -39,7 +39,7 @@ public struct DeviceRegistration: Equatable, Sendable {
     }
 
     /// Creates a registration with the given details; the other members are `nil`.
-    public init(
+    package init(
         voipToken: String? = nil,
         alertToken: String? = nil,
         fcmToken: String? = nil,
@@ -60,7 +60,7 @@ public struct DeviceRegistration: Equatable, Sendable {
     /// Reads the body.
     ///
     /// `device`: The device id in the request's address, for a body that names none.
-    public init(body: [UInt8], device inAddress: DeviceID?) throws(WireError) {
+    package init(body: [UInt8], device inAddress: DeviceID?) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         let voip = try object.pushToken(.voipDeviceToken)
         let alert = try object.pushToken(.apnsDeviceToken)
@@ -163,7 +163,7 @@ public struct DeviceRegistration: Equatable, Sendable {
 
     /// Returns whether a text is a valid bundle id, or the application id of an Android app: 1 to 155 of
     /// `A–Z a–z 0–9 . - _`.
-    public static func isBundleID(_ text: String) -> Bool {
+    package static func isBundleID(_ text: String) -> Bool {
         (1...155).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
                 switch byte {

@@ -1,54 +1,54 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// Everything that a device needs to know about a call, as a fetch shows it (protocol, section 5).
-public struct FetchBody: Sendable {
+package struct FetchBody: Sendable {
     /// The callId.
-    public var callID: CallID
+    package var callID: CallID
     /// The epoch of the call.
-    public var epoch: UInt32
+    package var epoch: UInt32
     /// The room as the caller named it.
-    public var room: String
+    package var room: String
     /// The state of the call for the device.
-    public var state: CallState
+    package var state: CallState
     /// Why the call is over for the device.
-    public var reason: EndReason?
+    package var reason: EndReason?
     /// The call that goes on instead of this one.
-    public var replacedBy: CallID?
+    package var replacedBy: CallID?
     /// The UUID by which CallKit identifies the call.
-    public var uuid: String
+    package var uuid: String
     /// The newest offer that the device may see.
-    public var offer: Description?
+    package var offer: Description?
     /// The newest answer that the device may see.
-    public var answer: Description?
+    package var answer: Description?
     /// The candidates that the device may see, each a JSON value.
-    public var candidates: [ArraySlice<UInt8>] = []
+    package var candidates: [ArraySlice<UInt8>] = []
     /// The relayed objects after the device's cursor, each a JSON object.
-    public var signals: [ArraySlice<UInt8>] = []
+    package var signals: [ArraySlice<UInt8>] = []
     /// The ICE servers, a JSON array.
-    public var iceServers: [UInt8]
+    package var iceServers: [UInt8]
     /// When ringing stops.
-    public var ringUntil: Moment
+    package var ringUntil: Moment
     /// The cursor for the next fetch.
-    public var next: UInt64
+    package var next: UInt64
 
     /// A session description (SDP) with its sender.
-    public struct Description: Sendable {
+    package struct Description: Sendable {
         /// `offer` or `answer`.
-        public var kind: SignalKind
+        package var kind: SignalKind
         /// The description, a JSON string.
-        public var sdp: ArraySlice<UInt8>
+        package var sdp: ArraySlice<UInt8>
         /// The user who sent it.
-        public var from: UserID
+        package var from: UserID
         /// The device that sent it.
-        public var device: DeviceID
+        package var device: DeviceID
         /// Whether the call has video, a JSON value; only in an offer; `nil` = no video.
-        public var hasVideo: ArraySlice<UInt8>?
+        package var hasVideo: ArraySlice<UInt8>?
         /// The caller's displayed name, a JSON value; only in an offer.
-        public var displayName: ArraySlice<UInt8>?
+        package var displayName: ArraySlice<UInt8>?
 
         /// Creates a description with the given members.
-        public init(
+        package init(
             kind: SignalKind,
             sdp: ArraySlice<UInt8>,
             from: UserID,
@@ -66,7 +66,7 @@ public struct FetchBody: Sendable {
     }
 
     /// Creates a call without descriptions, candidates and signals.
-    public init(
+    package init(
         callID: CallID,
         epoch: UInt32,
         room: String,
@@ -91,7 +91,7 @@ public struct FetchBody: Sendable {
     /// Returns the call as an object.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    public func bytes(asIntegers: Bool) -> [UInt8] {
+    package func bytes(asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 8_192)
         json.beginObject()
         json.name("callId")
@@ -153,26 +153,26 @@ extension JSONWriter {
 }
 
 /// A signal of a call's log, in the form that older apps read (protocol, section 5).
-public struct FetchedSignal: Sendable {
+package struct FetchedSignal: Sendable {
     /// The kind of the signal.
-    public var kind: SignalKind
+    package var kind: SignalKind
     /// The members that the sender wrote, without the braces.
-    public var members: ArraySlice<UInt8>
+    package var members: ArraySlice<UInt8>
     /// The user who sent it.
-    public var from: UserID
+    package var from: UserID
     /// The device that sent it.
-    public var device: DeviceID
+    package var device: DeviceID
     /// The `id` that the device gave it.
-    public var id: SignalID?
+    package var id: SignalID?
     /// The epoch of the call.
-    public var epoch: UInt32
+    package var epoch: UInt32
     /// The number of the entry.
-    public var seq: UInt64
+    package var seq: UInt64
     /// When it was logged.
-    public var at: Moment
+    package var at: Moment
 
     /// Creates a signal with the given members.
-    public init(
+    package init(
         kind: SignalKind,
         members: ArraySlice<UInt8>,
         from: UserID,
@@ -195,7 +195,7 @@ public struct FetchedSignal: Sendable {
     /// Returns signals as an array, in this order.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    public static func list(_ signals: [FetchedSignal], asIntegers: Bool) -> [UInt8] {
+    package static func list(_ signals: [FetchedSignal], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.array(signals) { signal, json in
             json.beginObject()

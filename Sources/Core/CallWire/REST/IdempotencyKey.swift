@@ -1,15 +1,15 @@
-public import CallCore
+package import CallCore
 
 /// The header `Idempotency-Key` of a request that appends or makes something: it counts as the `id` in the body.
 ///
 /// Source: "The Idempotency-Key HTTP Header Field", IETF draft.
-public enum IdempotencyKey {
+package enum IdempotencyKey {
     static let name = "Idempotency-Key"
 
     /// Returns the key of a request without a body; `nil` if it has none.
     ///
     /// - Throws: `WireError` if the header has not the form of an `id`.
-    public static func signalID(_ header: String?) throws(WireError) -> SignalID? {
+    package static func signalID(_ header: String?) throws(WireError) -> SignalID? {
         try id(nil, orOf: header) { SignalID($0) }
     }
 

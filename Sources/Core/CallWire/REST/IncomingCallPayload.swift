@@ -1,48 +1,48 @@
-public import CallCore
+package import CallCore
 
 /// The payload of a push for an incoming call (protocol, section 6).
 ///
 /// This type is the only code that writes this payload.
-public struct IncomingCallPayload: Sendable {
+package struct IncomingCallPayload: Sendable {
     /// The callId.
-    public var callID: String
+    package var callID: String
     /// The epoch of the call.
-    public var epoch: UInt32
+    package var epoch: UInt32
     /// The calling user.
-    public var caller: String
+    package var caller: String
     /// The caller's displayed name.
-    public var name: String
+    package var name: String
     /// The user whose device is woken.
-    public var callee: String
+    package var callee: String
     /// The room as the caller named it.
-    public var room: String
+    package var room: String
     /// Whether the call has video.
-    public var hasVideo: Bool
+    package var hasVideo: Bool
     /// The UUID by which CallKit identifies the call.
-    public var uuid: String
+    package var uuid: String
     /// When ringing stops.
-    public var ringUntil: Moment
+    package var ringUntil: Moment
     /// The capability that the woken app presents to the server; `nil` leaves it out.
-    public var capability: String?
+    package var capability: String?
     /// The description as a JSON string; `nil` leaves it out.
-    public var offer: ArraySlice<UInt8>?
+    package var offer: ArraySlice<UInt8>?
     /// Whether the server itself begins the call, as a schedule asks.
-    public var isScheduled = false
+    package var isScheduled = false
     /// The address of the caller for CallKit; `nil` = ``caller``.
-    public var handle: String?
+    package var handle: String?
     /// The data of a schedule, a JSON value; `nil` leaves it out.
-    public var data: ArraySlice<UInt8>?
+    package var data: ArraySlice<UInt8>?
     /// The kind of address that ``caller`` is, for CallKit's handle.
-    public var handleType = HandleType.generic
+    package var handleType = HandleType.generic
     /// The name of the sound of an alert; `nil` = the system's.
-    public var sound: String?
+    package var sound: String?
     /// The keys that the app wants besides.
-    public var aliases = PayloadAliases()
+    package var aliases = PayloadAliases()
     /// The form of the payload.
-    public var form = PushForm.voip
+    package var form = PushForm.voip
 
     /// The kinds of address that CallKit knows (`CXHandle.HandleType`).
-    public enum HandleType: String, Sendable {
+    package enum HandleType: String, Sendable {
         /// Any text.
         case generic
         /// A telephone number.
@@ -52,7 +52,7 @@ public struct IncomingCallPayload: Sendable {
     }
 
     /// Creates a payload with the given members.
-    public init(
+    package init(
         callID: String,
         epoch: UInt32,
         caller: String,
@@ -79,7 +79,7 @@ public struct IncomingCallPayload: Sendable {
     }
 
     /// Returns the payload that is sent at a moment, and its size as ``PushForm/limit`` counts it.
-    public func encoded(at now: Moment) -> (bytes: [UInt8], size: Int) {
+    package func encoded(at now: Moment) -> (bytes: [UInt8], size: Int) {
         var writer = PushPayloadWriter(form, capacity: 1_024)
         switch form {
         case .voip: writer.addContentAvailable()
@@ -112,14 +112,14 @@ public struct IncomingCallPayload: Sendable {
     }
 
     /// Returns the payload that is sent at a moment.
-    public func bytes(at now: Moment) -> [UInt8] { encoded(at: now).bytes }
+    package func bytes(at now: Moment) -> [UInt8] { encoded(at: now).bytes }
 
     /// Returns the payload that is sent at a moment, cut until it fits.
     ///
     /// If it does not fit, the description is left out; then the name is cut, unless it is the user id; if that is not
     /// enough, the app's keys are left out instead: a push that is refused wakes nobody, and the app may still find the
     /// standard members.
-    public consuming func fitted(at now: Moment) -> [UInt8] {
+    package consuming func fitted(at now: Moment) -> [UInt8] {
         let limit = form.limit
         let full = encoded(at: now)
         if full.size <= limit { return full.bytes }

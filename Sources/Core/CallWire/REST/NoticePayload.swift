@@ -1,23 +1,23 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// The payload of a notice: an alert that the system shows, or a message of Firebase or Web Push (protocol, section 6).
-public enum NoticePayload {
+package enum NoticePayload {
     /// The call that a notice is about.
-    public struct Call: Sendable {
+    package struct Call: Sendable {
         /// The callId.
-        public var id: CallID
+        package var id: CallID
         /// The epoch of the call.
-        public var epoch: UInt32
+        package var epoch: UInt32
         /// The calling user.
-        public var caller: UserID
+        package var caller: UserID
         /// The caller's displayed name; `nil` = the user id is shown.
-        public var name: String?
+        package var name: String?
         /// Whether the app's notification service extension may change the alert.
-        public var isMutable: Bool
+        package var isMutable: Bool
 
         /// Creates a call with the given members.
-        public init(id: CallID, epoch: UInt32, caller: UserID, name: String?, isMutable: Bool = false) {
+        package init(id: CallID, epoch: UInt32, caller: UserID, name: String?, isMutable: Bool = false) {
             self.id = id
             self.epoch = epoch
             self.caller = caller
@@ -27,7 +27,7 @@ public enum NoticePayload {
     }
 
     /// Returns the notice of a missed call.
-    public static func missed(_ call: Call, as form: PushForm) -> [UInt8] {
+    package static func missed(_ call: Call, as form: PushForm) -> [UInt8] {
         notice(call, form, type: "call.missed", title: "Missed call", .plain, nil)
     }
 
@@ -35,7 +35,7 @@ public enum NoticePayload {
     /// takes the place of the ring's alert.
     ///
     /// `reason`: Why; `answered_elsewhere` and `declined_elsewhere` name another device of the same user.
-    public static func over(_ call: Call, _ reason: EndReason, as form: PushForm) -> [UInt8] {
+    package static func over(_ call: Call, _ reason: EndReason, as form: PushForm) -> [UInt8] {
         let title =
             switch reason {
             case .answeredElsewhere: "Answered on another device"
@@ -48,7 +48,7 @@ public enum NoticePayload {
     /// Returns the notice of a text, which is cut until the payload fits.
     ///
     /// `isMutable`: Whether the app's notification service extension may change the alert.
-    public static func text(
+    package static func text(
         _ message: TextMessage,
         from user: UserID,
         name: String?,

@@ -1,41 +1,41 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// The body of a request that changes the call directory (protocol, section 5.10).
-public struct NumberUpdate: Equatable, Sendable {
+package struct NumberUpdate: Equatable, Sendable {
     /// A line of the body.
-    public struct Line: Equatable, Sendable {
+    package struct Line: Equatable, Sendable {
         /// The number.
-        public var number: PhoneNumber
+        package var number: PhoneNumber
         /// The name that callers with this number are shown by; `nil` = the number is removed.
-        public var label: String?
+        package var label: String?
 
         /// A line with the given members.
-        public init(number: PhoneNumber, label: String?) {
+        package init(number: PhoneNumber, label: String?) {
             self.number = number
             self.label = label
         }
     }
 
     /// The lines, in ascending order of their numbers, each number once.
-    public var lines: [Line]
+    package var lines: [Line]
 
     /// The largest number of lines.
-    public static let mostLines = 10_000
+    package static let mostLines = 10_000
     /// The largest size of the body, in bytes: 10,000 lines with names of usual length.
-    public static let mostBytes = 512 * 1_024
+    package static let mostBytes = 512 * 1_024
     /// The longest name, in characters as people count them.
-    public static let labelCharacters = 64
+    package static let labelCharacters = 64
     /// The longest name, in bytes.
-    public static let labelBytes = 256
+    package static let labelBytes = 256
 
     /// An update with these lines.
-    public init(lines: [Line]) { self.lines = lines }
+    package init(lines: [Line]) { self.lines = lines }
 
     /// Reads a body of lines `+DIGITS<TAB>label` and `-DIGITS`, in any order.
     ///
     /// - Throws: A refusal that names the first line that is wrong.
-    public init(body: [UInt8]) throws(WireError) {
+    package init(body: [UInt8]) throws(WireError) {
         var found: [(line: Line, place: Int)] = []
         var rest = body[...]
         if rest.last == UInt8(ascii: "\n") { rest.removeLast() }
@@ -115,7 +115,7 @@ public struct NumberUpdate: Equatable, Sendable {
     }
 
     /// Returns the response to an update: how many numbers it changed, and how many the list has now.
-    public static func response(changed: Int, numbers: Int) -> [UInt8] {
+    package static func response(changed: Int, numbers: Int) -> [UInt8] {
         var json = JSONWriter()
         json.beginObject()
         json.name("changed")

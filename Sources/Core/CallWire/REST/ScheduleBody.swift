@@ -1,43 +1,43 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// A schedule as its user or a service sees it (protocol, section 5.11).
-public struct ScheduleBody: Sendable {
+package struct ScheduleBody: Sendable {
     /// The schedule's id.
-    public var id: ScheduleID
+    package var id: ScheduleID
     /// The user that is rung.
-    public var user: UserID
+    package var user: UserID
     /// The time of day, such as `06:30`.
-    public var at: String
+    package var at: String
     /// The name of the time zone.
-    public var timeZone: String
+    package var timeZone: String
     /// The weekdays, `mon` to `sun`; empty if ``on`` is given.
-    public var days: [String]
+    package var days: [String]
     /// The only date.
-    public var on: String?
+    package var on: String?
     /// The caller.
-    public var from: UserID
+    package var from: UserID
     /// The caller's displayed name.
-    public var displayName: String?
+    package var displayName: String?
     /// The caller's address for CallKit.
-    public var handle: String?
+    package var handle: String?
     /// The kind of ``handle``.
-    public var handleType: String?
+    package var handleType: String?
     /// Data of the app's own, a JSON value.
-    public var data: String?
+    package var data: String?
     /// How long each call rings.
-    public var ring: Moment.Duration
+    package var ring: Moment.Duration
     /// How the user is rung until they confirm.
-    public var confirm: (every: Moment.Duration, times: Int)?
+    package var confirm: (every: Moment.Duration, times: Int)?
     /// When the next call is due.
-    public var next: Moment?
+    package var next: Moment?
     /// The number of rings that have begun for the present occurrence; 0 = the user is not being rung.
-    public var rings = 0
+    package var rings = 0
     /// When the next ring begins; `nil` = none is to come.
-    public var again: Moment?
+    package var again: Moment?
 
     /// A schedule with the given members.
-    public init(
+    package init(
         id: ScheduleID,
         user: UserID,
         at: String,
@@ -58,14 +58,14 @@ public struct ScheduleBody: Sendable {
     }
 
     /// The schedule as an object.
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var json = JSONWriter(capacity: 512)
         write(into: &json)
         return json.bytes
     }
 
     /// Returns schedules as `{"schedules":[…]}`.
-    public static func list(_ schedules: [ScheduleBody]) -> [UInt8] {
+    package static func list(_ schedules: [ScheduleBody]) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginObject()
         json.name("schedules")

@@ -1,53 +1,53 @@
-public import CallCore
+package import CallCore
 import JSON
 
 /// The members of a schedule as a client writes them (protocol, section 5.11).
 ///
 /// A member of an optional optional is absent, null, or has a value: `nil`, `.some(nil)`, `.some(value)`. Null removes
 /// a member that the schedule had.
-public struct ScheduleForm: Equatable, Sendable {
+package struct ScheduleForm: Equatable, Sendable {
     /// The schedule's id; only a schedule that is made may name it.
-    public var id: ScheduleID?
+    package var id: ScheduleID?
     /// The time of day, such as `06:30`.
-    public var at: String?
+    package var at: String?
     /// The name of the time zone, such as `Asia/Seoul`.
-    public var timeZone: String?
+    package var timeZone: String?
     /// The weekdays, `mon` to `sun`, each once.
-    public var days: [String]?
+    package var days: [String]?
     /// The only date, such as `2026-12-01`.
-    public var on: String?
+    package var on: String?
     /// The caller's user id.
-    public var from: UserID?
+    package var from: UserID?
     /// The caller's displayed name; given with ``from``.
-    public var displayName: String?
+    package var displayName: String?
     /// The caller's address for CallKit.
-    public var handle: String??
+    package var handle: String??
     /// The kind of ``handle``.
-    public var handleType: String??
+    package var handleType: String??
     /// Data of the app's own, a JSON value.
-    public var data: String??
+    package var data: String??
     /// How long each call rings.
-    public var ring: Moment.Duration?
+    package var ring: Moment.Duration?
     /// How the user is rung until they confirm.
-    public var confirm: Confirm??
+    package var confirm: Confirm??
 
     /// How a user is rung until they confirm.
-    public struct Confirm: Equatable, Sendable {
+    package struct Confirm: Equatable, Sendable {
         /// The time from the end of a ring to the next ring, in seconds.
-        public var every: Int64
+        package var every: Int64
         /// The number of rings, the first one included.
-        public var times: Int
+        package var times: Int
     }
 
     /// The largest size of ``data``, in bytes, so that it fits a push.
-    public static let dataBytes = 1_024
+    package static let dataBytes = 1_024
     /// The range of times from ring to ring, in seconds.
-    public static let everySeconds: ClosedRange<Int64> = 10...3_600
+    package static let everySeconds: ClosedRange<Int64> = 10...3_600
     /// The range of numbers of rings.
-    public static let times: ClosedRange<Int64> = 1...20
+    package static let times: ClosedRange<Int64> = 1...20
 
     /// Creates a form without members.
-    public init() {}
+    package init() {}
 
     /// Reads the body of a request.
     ///
@@ -55,7 +55,7 @@ public struct ScheduleForm: Equatable, Sendable {
     ///   - body: The body.
     ///   - idempotencyKey: The request's `Idempotency-Key`, which counts as the body's `id`.
     /// - Throws: `WireError` that names the member. An unknown member is ignored, as in all bodies.
-    public init(body: [UInt8], idempotencyKey: String? = nil) throws(WireError) {
+    package init(body: [UInt8], idempotencyKey: String? = nil) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         if let text = try object.text(named: "id", upTo: 64) {
             guard let id = ScheduleID(text) else {

@@ -4,9 +4,9 @@ import JSON
 ///
 /// The members are those of `TURNCredential` in the module CallPorts. `others` are the ICE servers that need no
 /// credential, a JSON array.
-public enum TURNCredentialBody {
+package enum TURNCredentialBody {
     /// Returns the response to `GET /api/turn-cred`.
-    public static func bytes(
+    package static func bytes(
         username: String,
         credential: String,
         ttlSeconds: Int64,
@@ -30,7 +30,7 @@ public enum TURNCredentialBody {
     }
 
     /// Returns the ICE servers: a JSON array of WebRTC's `RTCIceServer`, with the TURN server last.
-    public static func iceServers(
+    package static func iceServers(
         username: String,
         credential: String,
         urls: [String],

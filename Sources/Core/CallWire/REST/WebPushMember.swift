@@ -3,16 +3,16 @@ import JSON
 /// The member `webPush` of a registration: what `PushSubscription.toJSON()` returns in a browser.
 ///
 /// Source: "PushSubscription", W3C Push API.
-public struct WebPushMember: Equatable, Sendable {
+package struct WebPushMember: Equatable, Sendable {
     /// The address that the browser's push service gave out.
-    public var endpoint: String
+    package var endpoint: String
     /// The browser's public key in base64url: 87 characters.
-    public var p256dh: String
+    package var p256dh: String
     /// The shared secret in base64url: 22 characters.
-    public var auth: String
+    package var auth: String
 
     /// A member with the given values.
-    public init(endpoint: String, p256dh: String, auth: String) {
+    package init(endpoint: String, p256dh: String, auth: String) {
         self.endpoint = endpoint
         self.p256dh = p256dh
         self.auth = auth

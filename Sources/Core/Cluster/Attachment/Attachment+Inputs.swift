@@ -1,8 +1,8 @@
-public import CallPorts
+package import CallPorts
 
 extension Attachment {
     /// The inputs of an attachment.
-    public enum Input: Equatable, Sendable {
+    package enum Input: Equatable, Sendable {
         /// A socket of this node reports an event.
         case event(EdgeEvent)
         /// The node has an owner, in this ownership: another node over a link, or itself.
@@ -20,7 +20,7 @@ extension Attachment {
     }
 
     /// The effects of an attachment, which the node carries out in order.
-    public enum Effect: Equatable, Sendable {
+    package enum Effect: Equatable, Sendable {
         /// Bring a socket to the owner.
         case adopt(AdoptedSocket)
         /// Tell the owner that all sockets were brought.
@@ -40,14 +40,14 @@ extension Attachment {
     }
 
     /// The rules that an owner can break.
-    public enum Fault: Equatable, Sendable {
+    package enum Fault: Equatable, Sendable {
         /// The ownership is older than one that this node has had.
         case olderEpoch
         /// A number was confirmed that no event has had.
         case confirmedUnsent
 
         /// The fault in words, for the operator.
-        public var message: String {
+        package var message: String {
             switch self {
             case .olderEpoch: "its ownership is older than one that this node has had"
             case .confirmedUnsent: "it confirmed an event that was never sent"

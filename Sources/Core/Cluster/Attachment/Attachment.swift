@@ -1,5 +1,5 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// The tie of a node's sockets to the owner of the calls, who may change.
 ///
@@ -18,9 +18,9 @@ public import CallPorts
 ///
 /// When this node itself becomes the owner, its sockets are brought to it in the same way; then the attachment has
 /// ended. The sockets of an owner that is deposed are closed.
-public struct Attachment: Sendable {
+package struct Attachment: Sendable {
     /// The ownership to which the sockets are attached; `nil` = there is none.
-    public private(set) var epoch: OwnerEpoch?
+    package private(set) var epoch: OwnerEpoch?
 
     /// The newest ownership to which the sockets have been attached.
     private var newestEpoch = OwnerEpoch.none
@@ -42,40 +42,40 @@ public struct Attachment: Sendable {
     private var closingAt: Moment?
 
     /// Creates the attachment of a node that starts, without an owner.
-    public init(at now: Moment) { ownerlessSince = now }
+    package init(at now: Moment) { ownerlessSince = now }
 
     /// The number of this node's sockets, including closed ones whose messages still wait.
-    public var socketCount: Int { sockets.count }
+    package var socketCount: Int { sockets.count }
 
     /// The open sockets that are told when to reconnect; a Socket.IO socket is not among them.
     ///
     /// - mayBeInCall: Whether the socket was written entries of a call. The call may have ended since: only the owner
     ///   knows the calls.
     /// - isWelcome: Whether the socket was sent `welcome`, which is the first message on each socket.
-    public var socketsToDrain: [(id: EdgeSocketID, mayBeInCall: Bool, isWelcome: Bool)] {
+    package var socketsToDrain: [(id: EdgeSocketID, mayBeInCall: Bool, isWelcome: Bool)] {
         sockets.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { socket, state in
             state.isClosed || state.principal == nil ? nil : (socket, !state.seen.isEmpty, state.isWelcome)
         }
     }
 
     /// The number of events that were passed to the owner and not confirmed.
-    public var unconfirmedCount: UInt64 { lastNumber - confirmed }
+    package var unconfirmedCount: UInt64 { lastNumber - confirmed }
 
     /// The bytes of the events that wait for an owner.
-    public var bytesWaiting: Int { waiting.bytes }
+    package var bytesWaiting: Int { waiting.bytes }
 
     /// The number of sockets that were closed, and of requests that were refused, because their sender's share of what
     /// may wait for an owner was used up.
-    public private(set) var refusedForShare: UInt64 = 0
+    package private(set) var refusedForShare: UInt64 = 0
 
     /// The next moment at which the node passes in ``Input/deadlineReached``; `nil` = none.
-    public var deadline: Moment? {
+    package var deadline: Moment? {
         guard let since = ownerlessSince, isReady else { return closingAt }
         return min(since + ClusterLimits.unreadyAfter, closingAt ?? since + ClusterLimits.unreadyAfter)
     }
 
     /// Handles an input at a moment, and appends the effects.
-    public mutating func handle(_ input: Input, at now: Moment, into effects: inout [Effect]) {
+    package mutating func handle(_ input: Input, at now: Moment, into effects: inout [Effect]) {
         switch input {
         case .event(let event):
             guard note(event, at: now) else { return }

@@ -1,11 +1,11 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// An event of an edge's sockets, passed to the owner in the order of occurrence.
 ///
 /// It contains what a `LoopEvent` of the gateway contains, as plain values. Requests travel as they arrived, because
 /// the owner parses and checks them with the settings that it has.
-public enum EdgeEvent: Equatable, Sendable {
+package enum EdgeEvent: Equatable, Sendable {
     /// A connection was opened by a user that the edge admitted; `device` is the device that the address names.
     ///
     /// On a link the moments of the principal are of the wall clock, because each node's own clock differs.
@@ -28,7 +28,7 @@ public enum EdgeEvent: Equatable, Sendable {
     case abandoned(EdgeExchangeID)
 
     /// The socket that the event is about; `nil` for a request.
-    public var socket: EdgeSocketID? {
+    package var socket: EdgeSocketID? {
         switch self {
         case .opened(let socket, _, _), .openedSocketIO(let socket, _), .received(let socket, _): socket
         case .ponged(let socket, _), .signOfLife(let socket), .tooSlow(let socket), .closed(let socket, _): socket
@@ -39,7 +39,7 @@ public enum EdgeEvent: Equatable, Sendable {
     /// Whether a client relies on the event, so that it must not be lost without the client noticing.
     ///
     /// A pong or a sign of life is lost without harm: a new owner asks again.
-    public var needsConfirmation: Bool {
+    package var needsConfirmation: Bool {
         switch self {
         case .opened, .openedSocketIO, .received: true
         case .ponged, .signOfLife, .tooSlow, .closed, .requested, .abandoned: false
@@ -47,7 +47,7 @@ public enum EdgeEvent: Equatable, Sendable {
     }
 
     /// The bytes that the event counts for while it waits.
-    public var size: Int {
+    package var size: Int {
         switch self {
         case .received(_, let bytes): bytes.count + ClusterLimits.eventOverhead
         case .requested(_, let head, let body): head.size + body.count + ClusterLimits.eventOverhead
@@ -66,58 +66,58 @@ extension Principal {
 }
 
 /// The head of a request or an upgrade, as an edge received it.
-public struct EdgeRequestHead: Equatable, Sendable {
+package struct EdgeRequestHead: Equatable, Sendable {
     /// A name and its value: a parameter of the query, or a header line.
-    public struct Field: Equatable, Sendable {
+    package struct Field: Equatable, Sendable {
         /// The name.
-        public var name: String
+        package var name: String
         /// The value.
-        public var value: String
+        package var value: String
 
         /// Creates a field.
-        public init(_ name: String, _ value: String) {
+        package init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
     /// The method, in upper case.
-    public var method: String
+    package var method: String
     /// The decoded path.
-    public var path: String
+    package var path: String
     /// The decoded parameters of the query, in order.
-    public var query: [Field]
+    package var query: [Field]
     /// `Authorization`.
-    public var authorization: String?
+    package var authorization: String?
     /// `Origin`.
-    public var origin: String?
+    package var origin: String?
     /// `Host`.
-    public var host: String?
+    package var host: String?
     /// `Content-Type`.
-    public var contentType: String?
+    package var contentType: String?
     /// The subprotocols that the client offers, in order.
-    public var protocols: [String]
+    package var protocols: [String]
     /// Whether the request came over TLS.
-    public var isTLS: Bool
+    package var isTLS: Bool
     /// The network to which the limits attribute the request before authentication.
-    public var clientNetwork: ClientNetwork
+    package var clientNetwork: ClientNetwork
 
     /// The two halves of a network's address, as the edge compares them.
-    public struct ClientNetwork: Hashable, Sendable {
+    package struct ClientNetwork: Hashable, Sendable {
         /// The first half.
-        public var high: UInt64
+        package var high: UInt64
         /// The second half.
-        public var low: UInt64
+        package var low: UInt64
 
         /// Creates the network with these halves.
-        public init(high: UInt64, low: UInt64) {
+        package init(high: UInt64, low: UInt64) {
             self.high = high
             self.low = low
         }
     }
 
     /// Creates a head of these parts.
-    public init(
+    package init(
         method: String = "GET",
         path: String,
         query: [Field] = [],

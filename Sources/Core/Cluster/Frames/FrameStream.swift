@@ -1,30 +1,30 @@
 /// Divides the bytes of a link into frames.
 ///
 /// After an error the stream gives the same error for ever: the place where the next frame begins is unknown.
-public struct FrameStream: Sendable {
+package struct FrameStream: Sendable {
     /// Whether the other side has proved itself; a side that has not is allowed only small frames.
     ///
     /// It may change while bytes wait: each length is compared when ``next()`` comes to it.
-    public var isProven = false
+    package var isProven = false
 
     private var bytes: [UInt8] = []
     private var position = 0
     private var error: NodeFrameError?
 
     /// Creates a stream of a side that has not proved itself.
-    public init() {}
+    package init() {}
 
     /// The largest frame, in bytes, of a side that has not proved itself: a hello with the longest node id.
     static let unprovenBytes = 256
 
     /// Adds bytes that arrived; those of an `UnsafeRawBufferPointer` are copied at once.
-    public mutating func append(_ more: some Collection<UInt8>) {
+    package mutating func append(_ more: some Collection<UInt8>) {
         guard error == nil else { return }
         bytes.append(contentsOf: more)
     }
 
     /// Returns the next frame, or `nil` if its end has not arrived.
-    public mutating func next() throws(NodeFrameError) -> NodeFrame? {
+    package mutating func next() throws(NodeFrameError) -> NodeFrame? {
         if let error { throw error }
         do throws(NodeFrameError) {
             return try nextFrame()

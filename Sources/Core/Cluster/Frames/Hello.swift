@@ -1,24 +1,24 @@
-public import CallPorts
+package import CallPorts
 
 /// The first frame of each side of a link: who it is, and a challenge that the other side must answer.
 ///
 /// Its form never changes, so nodes of all versions understand it.
-public struct Hello: Equatable, Sendable {
+package struct Hello: Equatable, Sendable {
     /// The newest version of the protocol that the node speaks.
-    public var version: UInt16
+    package var version: UInt16
     /// The oldest version that the node still speaks: a node speaks at least the version before its newest.
-    public var oldestVersion: UInt16
+    package var oldestVersion: UInt16
     /// The node.
-    public var node: NodeID
+    package var node: NodeID
     /// The newest ownership that the node knows; from an owner, its own.
-    public var epoch: OwnerEpoch
+    package var epoch: OwnerEpoch
     /// Whether the node owns the calls.
-    public var isOwner: Bool
+    package var isOwner: Bool
     /// Random bytes, ``ClusterLimits/challengeBytes`` of them, never used twice.
-    public var challenge: [UInt8]
+    package var challenge: [UInt8]
 
     /// Creates a hello.
-    public init(
+    package init(
         version: UInt16 = Self.currentVersion,
         oldestVersion: UInt16 = Self.currentVersion,
         node: NodeID,
@@ -35,10 +35,10 @@ public struct Hello: Equatable, Sendable {
     }
 
     /// The newest version of the protocol that this build speaks.
-    public static let currentVersion: UInt16 = 2
+    package static let currentVersion: UInt16 = 2
 
     /// The side of a link.
-    public enum Side: UInt8, Sendable {
+    package enum Side: UInt8, Sendable {
         /// The side that connected.
         case client = 1
         /// The side that accepted the connection.
@@ -46,7 +46,7 @@ public struct Hello: Equatable, Sendable {
     }
 
     /// Returns the version that both sides speak, or `nil` if there is none.
-    public func agreedVersion(with other: Hello) -> UInt16? {
+    package func agreedVersion(with other: Hello) -> UInt16? {
         let version = min(version, other.version)
         return version >= max(oldestVersion, other.oldestVersion) ? version : nil
     }
@@ -55,7 +55,7 @@ public struct Hello: Equatable, Sendable {
     ///
     /// They contain both hellos whole, so nothing in a hello can be changed on the way. They begin with the side, so a
     /// node's own proof cannot be sent back to it.
-    public static func provenBytes(of side: Side, client: Hello, server: Hello) -> [UInt8] {
+    package static func provenBytes(of side: Side, client: Hello, server: Hello) -> [UInt8] {
         var writer = FrameWriter()
         writer.bytes.append(contentsOf: "ringline link".utf8)
         writer.byte(side.rawValue)

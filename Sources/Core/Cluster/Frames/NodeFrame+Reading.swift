@@ -6,7 +6,7 @@ extension NodeFrame {
     /// Reads a frame from its bytes, which do not contain its length.
     ///
     /// The bytes may be anything: an error names the first field that is wrong, and nothing traps.
-    public init(decoding bytes: ArraySlice<UInt8>) throws(NodeFrameError) {
+    package init(decoding bytes: ArraySlice<UInt8>) throws(NodeFrameError) {
         var reader = FieldReader(bytes)
         guard let kind = Kind(rawValue: try reader.byte("frame.kind")) else {
             throw NodeFrameError("frame.kind", .unknown)

@@ -7,7 +7,7 @@ extension NodeFrame {
     ///
     /// - Returns: `false` if a reader would not accept the frame, because it or one of its fields is too long; nothing
     ///   is appended then. A client must not be able to end a link by a long header.
-    public func encode(into bytes: inout [UInt8]) -> Bool {
+    package func encode(into bytes: inout [UInt8]) -> Bool {
         var writer = FrameWriter()
         swap(&writer.bytes, &bytes)
         defer { swap(&writer.bytes, &bytes) }

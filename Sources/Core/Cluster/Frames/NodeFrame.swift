@@ -1,12 +1,12 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// A frame on the link between two nodes.
 ///
 /// On the wire it is its length in four bytes, one byte for its kind, and its fields in order. Numbers are big-endian.
 /// An edge connects to the owner; both send ``hello(_:)``, then ``proof(_:)``. The edge sends one ``adopt(_:)`` for
 /// each socket that it brings, then ``adoptionComplete``, and from then on its events.
-public enum NodeFrame: Equatable, Sendable {
+package enum NodeFrame: Equatable, Sendable {
     /// Who a side is; the first frame of each side.
     indirect case hello(Hello)
     /// The HMAC-SHA256 of ``Hello/provenBytes(of:client:server:)``; the second frame of each side.
@@ -38,7 +38,7 @@ public enum NodeFrame: Equatable, Sendable {
     case revocation(UserID, upTo: Moment)
 
     /// The reason why a link is not served.
-    public enum LinkRefusal: UInt8, CaseIterable, Sendable {
+    package enum LinkRefusal: UInt8, CaseIterable, Sendable {
         /// No version of the protocol is common to both nodes.
         case version = 1
         /// The proof is wrong: the nodes use different databases.
@@ -53,9 +53,9 @@ public enum NodeFrame: Equatable, Sendable {
 }
 
 /// The reason why bytes are not a frame.
-public struct NodeFrameError: Error, Equatable, Sendable {
+package struct NodeFrameError: Error, Equatable, Sendable {
     /// The kinds of fault.
-    public enum Fault: String, Sendable {
+    package enum Fault: String, Sendable {
         /// The frame ends within the field.
         case truncated = "truncated"
         /// The field is longer than it may be.
@@ -69,9 +69,9 @@ public struct NodeFrameError: Error, Equatable, Sendable {
     }
 
     /// The field, as `frame.field`.
-    public let field: String
+    package let field: String
     /// The fault.
-    public let fault: Fault
+    package let fault: Fault
 
     init(_ field: StaticString, _ fault: Fault) {
         self.field = "\(field)"
@@ -79,5 +79,5 @@ public struct NodeFrameError: Error, Equatable, Sendable {
     }
 
     /// The fault in words: `received.message: too long`.
-    public var message: String { "\(field): \(fault.rawValue)" }
+    package var message: String { "\(field): \(fault.rawValue)" }
 }

@@ -1,9 +1,9 @@
-public import CallCore
-public import CallPorts
-public import CallWire
+package import CallCore
+package import CallPorts
+package import CallWire
 
 /// A command of the owner to an edge; an edge carries commands out in the order in which the owner gave them.
-public enum OwnerCommand: Equatable, Sendable {
+package enum OwnerCommand: Equatable, Sendable {
     /// Send a message; `marks` says how far it takes its receiver in the logs of calls.
     ///
     /// A reader that does not keep up is closed with 4408.
@@ -29,52 +29,52 @@ public enum OwnerCommand: Equatable, Sendable {
 }
 
 /// How far a message takes its receiver in the log of a call.
-public struct LogMark: Equatable, Sendable {
+package struct LogMark: Equatable, Sendable {
     /// The call.
     ///
     /// The number identifies it for a later owner too: an entry is shown only when it is durable, and then the number
     /// of its call is durable as well.
-    public var call: CallNumber
+    package var call: CallNumber
     /// The newest `seq` in the message.
-    public var seq: UInt64
+    package var seq: UInt64
 
     /// Creates a mark.
     @inlinable
-    public init(_ call: CallNumber, seq: UInt64) {
+    package init(_ call: CallNumber, seq: UInt64) {
         self.call = call
         self.seq = seq
     }
 }
 
 /// The response to a request, as an edge sends it.
-public struct EdgeResponse: Equatable, Sendable {
+package struct EdgeResponse: Equatable, Sendable {
     /// The status, 200–599.
-    public var status: UInt16
+    package var status: UInt16
     /// `Content-Type`; `nil` leaves the line out.
-    public var contentType: String?
+    package var contentType: String?
     /// Further header lines, in order.
-    public var headers: [EdgeRequestHead.Field]
+    package var headers: [EdgeRequestHead.Field]
     /// The body.
-    public var body: [UInt8]
+    package var body: [UInt8]
     /// The problem that the body reports, for the edge's log; `nil` if it reports none.
-    public var problem: Problem?
+    package var problem: Problem?
 
     /// A problem as the owner describes it.
-    public struct Problem: Equatable, Sendable {
+    package struct Problem: Equatable, Sendable {
         /// The code for programs.
-        public var code: String
+        package var code: String
         /// The sentence for people.
-        public var message: String
+        package var message: String
 
         /// Creates a problem.
-        public init(code: String, message: String) {
+        package init(code: String, message: String) {
             self.code = code
             self.message = message
         }
     }
 
     /// Creates a response of these parts.
-    public init(
+    package init(
         status: UInt16,
         contentType: String? = nil,
         headers: [EdgeRequestHead.Field] = [],
@@ -92,22 +92,22 @@ public struct EdgeResponse: Equatable, Sendable {
 /// A socket that an edge brings to a new owner.
 ///
 /// The new owner sends it no welcome, and replays live calls from behind `seen`.
-public struct AdoptedSocket: Equatable, Sendable {
+package struct AdoptedSocket: Equatable, Sendable {
     /// The socket.
-    public var socket: EdgeSocketID
+    package var socket: EdgeSocketID
     /// The user that its edge admitted.
-    public var principal: Principal
+    package var principal: Principal
     /// The device that the address of the upgrade names.
-    public var device: DeviceID?
+    package var device: DeviceID?
     /// The id that an earlier owner has given the device of a connection that names none.
-    public var assigned: DeviceID?
+    package var assigned: DeviceID?
     /// The time for which the socket has been open.
-    public var openFor: Moment.Duration
+    package var openFor: Moment.Duration
     /// The newest `seq` of each call that was written to the socket, by call number.
-    public var seen: [LogMark]
+    package var seen: [LogMark]
 
     /// Creates an adopted socket.
-    public init(
+    package init(
         _ socket: EdgeSocketID,
         _ principal: Principal,
         device: DeviceID?,

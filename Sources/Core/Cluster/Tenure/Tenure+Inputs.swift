@@ -1,8 +1,8 @@
-public import CallPorts
+package import CallPorts
 
 extension Tenure {
     /// The inputs of a tenure.
-    public enum Input: Equatable, Sendable {
+    package enum Input: Equatable, Sendable {
         /// The node has started, and listens for links.
         case started
         /// The moment that ``Tenure/deadline`` named has come.
@@ -56,7 +56,7 @@ extension Tenure {
     }
 
     /// The ways in which a link ends.
-    public enum LinkEnd: Equatable, Sendable {
+    package enum LinkEnd: Equatable, Sendable {
         /// The other side closed it, or its process has ended.
         case closed
         /// Nothing has arrived for ``ClusterLimits/linkSilence``, or the link ended for a reason that says nothing about
@@ -65,7 +65,7 @@ extension Tenure {
     }
 
     /// The effects of a tenure, which the node carries out in order.
-    public enum Effect: Equatable, Sendable {
+    package enum Effect: Equatable, Sendable {
         /// Read the owner's row; ``Input/rowRead(_:)`` or ``Input/rowUnreadable`` follows.
         case readRow
         /// Raise the ownership in the row, if it is still `after`, to more than both `after` and `above`, and read the

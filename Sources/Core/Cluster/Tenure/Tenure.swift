@@ -1,5 +1,5 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// One node's view of who owns the calls.
 ///
@@ -39,9 +39,9 @@ public import CallPorts
 ///
 /// An owner never follows another: when it is deposed or has released the calls, its tenure ends. A deposed process
 /// begins anew, with a new tenure; one that has released the calls ends.
-public struct Tenure: Sendable {
+package struct Tenure: Sendable {
     /// The states of a tenure.
-    public enum State: Equatable, Sendable {
+    package enum State: Equatable, Sendable {
         /// The node has no owner. Leads to `following`, `claiming`, `ended`.
         case searching
         /// The node has a link to the owner. Leads to `searching`, `claiming`, `ended`.
@@ -60,7 +60,7 @@ public struct Tenure: Sendable {
     }
 
     /// The reasons why a tenure has ended.
-    public enum Ending: Equatable, Sendable {
+    package enum Ending: Equatable, Sendable {
         /// Another ownership has followed; `nil` = its number is not known, because a commit was refused.
         case deposed(by: OwnerEpoch?)
         /// The calls were released.
@@ -72,11 +72,11 @@ public struct Tenure: Sendable {
     }
 
     /// The state.
-    public internal(set) var state = State.searching
+    package internal(set) var state = State.searching
     /// The node.
-    public let node: NodeID
+    package let node: NodeID
     /// The newest ownership that the node knows.
-    public internal(set) var newestEpoch = OwnerEpoch.none
+    package internal(set) var newestEpoch = OwnerEpoch.none
 
     /// Whether the node has started.
     var hasStarted = false
@@ -117,10 +117,10 @@ public struct Tenure: Sendable {
     var phaseEnd: Moment?
 
     /// Creates the tenure of a node.
-    public init(node: NodeID) { self.node = node }
+    package init(node: NodeID) { self.node = node }
 
     /// The ownership of this node; `nil` = the node owns no calls.
-    public var ownEpoch: OwnerEpoch? {
+    package var ownEpoch: OwnerEpoch? {
         switch state {
         case .gathering(let epoch), .owning(let epoch), .releasing(let epoch, _): epoch
         case .searching, .following, .claiming, .ended: nil
@@ -128,18 +128,18 @@ public struct Tenure: Sendable {
     }
 
     /// Whether the node has claimed the calls, and is reading them.
-    public var isLoading: Bool { if case .claiming = state { isClaimDurable } else { false } }
+    package var isLoading: Bool { if case .claiming = state { isClaimDurable } else { false } }
 
     /// Whether the node takes events as the owner.
-    public var isServing: Bool { if case .owning = state { true } else { false } }
+    package var isServing: Bool { if case .owning = state { true } else { false } }
 
     /// Whether the node takes no more events: its process is to end, or its part in the calls is over.
     ///
     /// A claim may still be under way then; its calls are released again.
-    public var isLeaving: Bool { if case .ended = state { true } else { isTerminating } }
+    package var isLeaving: Bool { if case .ended = state { true } else { isTerminating } }
 
     /// The next moment at which the node passes in ``Input/deadlineReached``; `nil` = none.
-    public var deadline: Moment? {
+    package var deadline: Moment? {
         var next = phaseEnd
         if !isReading, let read = nextRead { next = min(next ?? read, read) }
         if let attempt = connecting { next = min(next ?? attempt.until, attempt.until) }
@@ -147,7 +147,7 @@ public struct Tenure: Sendable {
     }
 
     /// Handles an input at a moment, and appends the effects.
-    public mutating func handle(_ input: Input, at now: Moment, into effects: inout [Effect]) {
+    package mutating func handle(_ input: Input, at now: Moment, into effects: inout [Effect]) {
         if case .ended = state {
             // A claim that was under way at the end must not keep the calls from other nodes.
             if case .claimed(let epoch, _) = input { effects.append(.release(epoch, heir: nil)) }

@@ -1,10 +1,10 @@
-public import CallCore
+package import CallCore
 import CallWire
 
 /// The times at which devices reconnect after their server has shut down.
 ///
 /// Devices reconnect in random order, each in a separate time slot: purely random times would cluster.
-public struct ReconnectSchedule: Sendable {
+package struct ReconnectSchedule: Sendable {
     private let count: Int
     private let spread: Moment.Duration
 
@@ -13,7 +13,7 @@ public struct ReconnectSchedule: Sendable {
     /// - Parameters:
     ///   - count: The number of devices that reconnect.
     ///   - grace: The time for which a call waits for a device; the devices reconnect in a third of it at most.
-    public init(of count: Int, grace: Moment.Duration) {
+    package init(of count: Int, grace: Moment.Duration) {
         self.count = count
         let wanted = Moment.Duration.milliseconds(Int64(count) * 1_000 / SwitchboardLimits.reconnectsPerSecond)
         let duration = min(
@@ -27,7 +27,7 @@ public struct ReconnectSchedule: Sendable {
     var seconds: Int { max(1, Int(spread.milliseconds / 1_000)) }
 
     /// Returns the delay of the device in a place of the order, from 0, in milliseconds.
-    public func delay<Generator: RandomNumberGenerator>(of place: Int, using random: inout Generator) -> Int64 {
+    package func delay<Generator: RandomNumberGenerator>(of place: Int, using random: inout Generator) -> Int64 {
         let piece = Double(spread.milliseconds) / Double(max(1, count))
         let at = (Double(place) + Double.random(in: 0..<1, using: &random)) * piece
         return SwitchboardLimits.firstReconnectDelay.milliseconds + Int64(at)
@@ -40,5 +40,5 @@ public struct ReconnectSchedule: Sendable {
     }
 
     /// Returns the close reason, which repeats the delay for a client that sees only the close.
-    public static func reason(_ delay: Int64) -> String { "the server is shutting down; reconnectAfterMs=\(delay)" }
+    package static func reason(_ delay: Int64) -> String { "the server is shutting down; reconnectAfterMs=\(delay)" }
 }

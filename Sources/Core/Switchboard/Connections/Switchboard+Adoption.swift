@@ -1,4 +1,4 @@
-public import CallCore
+package import CallCore
 import CallPorts
 
 /// Adoption: a connection continues under a new owner of the calls, and its client notices nothing.
@@ -45,5 +45,5 @@ extension Switchboard {
     }
 
     /// Returns the id of a connection's device: its client's own, or the one that was given to it and is in its welcome.
-    public func device(of id: ConnectionID) -> DeviceID? { connections[id]?.device.id }
+    package func device(of id: ConnectionID) -> DeviceID? { connections[id]?.device.id }
 }

@@ -1,5 +1,5 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// The device identity of a client without a device id.
 ///
@@ -21,7 +21,7 @@ extension Switchboard {
     /// device that only rings needs no such rule: it is sent the call anyway. A device that has changed networks
     /// reconnects before its old connection is known to be dead. In that case the client counts as the device in the
     /// call only if the user has registered exactly one device without an id.
-    public func deviceIdentity(opening principal: Principal) -> DeviceIdentity {
+    package func deviceIdentity(opening principal: Principal) -> DeviceIdentity {
         let own = DeviceIdentity(unnamed: principal.fingerprint)
         guard mayBeAnother(own, principal) else { return own }
         let open = openUnnamed(of: principal)

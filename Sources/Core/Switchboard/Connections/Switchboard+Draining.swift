@@ -45,7 +45,7 @@ extension Switchboard {
     /// Returns the connections whose devices understand `draining`, and whether the user of each is in a call.
     ///
     /// A node that has released the calls closes its own connections itself.
-    public func connectionsToDrain() -> [(id: ConnectionID, isInCall: Bool)] {
+    package func connectionsToDrain() -> [(id: ConnectionID, isInCall: Bool)] {
         connections.all.compactMap { $0.isStateless ? nil : ($0.id, !calls.live(of: $0.user).isEmpty) }
     }
 }

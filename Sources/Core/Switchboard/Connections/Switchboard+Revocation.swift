@@ -1,11 +1,11 @@
 import CallCore
 import CallPorts
-public import CallWire
+package import CallWire
 
 /// Revocation: all tokens and capabilities that were issued to a user before the revocation become void.
 extension Switchboard {
     /// The refusal of a token or an `act` that was issued before the revocation.
-    public static let revokedToken = WireError(.unauthenticated, "the token was revoked: log in again")
+    package static let revokedToken = WireError(.unauthenticated, "the token was revoked: log in again")
 
     /// Whether a token, or a push's capability, was issued before its user's revocation.
     ///

@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-public import CallWire
+package import CallWire
 
 /// The call directory: names of callers by phone number, and blocked numbers (protocol, section 5.10).
 extension Switchboard {
@@ -71,7 +71,7 @@ extension Switchboard {
     // MARK: Names
 
     /// The refusal of an update by a user.
-    public static let onlyServicesChangeNumbers = WireError(
+    package static let onlyServicesChangeNumbers = WireError(
         .forbidden,
         "only a service token may change the directory"
     )

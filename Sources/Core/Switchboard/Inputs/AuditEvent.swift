@@ -1,10 +1,10 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 
 /// A security event that an operator may have to account for, such as a refused token or a revocation.
 ///
 /// It never contains a token, a description or an address.
-public enum AuditEvent: Equatable, Sendable {
+package enum AuditEvent: Equatable, Sendable {
     /// A token, or the capability of a push, was refused; with its user, or `nil` if the user is not certain.
     case tokenRefused(cause: String, UserID?)
     /// A push token of one user's device was registered by another user's device.
@@ -25,7 +25,7 @@ public enum AuditEvent: Equatable, Sendable {
     case stopping
 
     /// The party that requested a revocation.
-    public enum Revoker: Equatable, Sendable {
+    package enum Revoker: Equatable, Sendable {
         /// The user.
         case user
         /// A service, with its user id.

@@ -1,11 +1,11 @@
-public import CallCore
-public import CallPorts
-public import CallWire
+package import CallCore
+package import CallPorts
+package import CallWire
 import JSON
 
 extension Switchboard {
     /// The inputs of a switchboard, by source.
-    public enum Input: Sendable {
+    package enum Input: Sendable {
         // From connections.
         /// A connection was opened by a verified user; `device` is the device that the address names.
         indirect case opened(ConnectionID, Principal, device: DeviceID?)
@@ -65,7 +65,7 @@ extension Switchboard {
     }
 
     /// The outputs of a switchboard, which its owner carries out in order.
-    public enum Output: Sendable {
+    package enum Output: Sendable {
         /// Send a frame; its first `Frame.headroom` bytes are left free for the transport's header.
         case send(ConnectionID, [UInt8])
         /// The next output sends a connection the entry `seq` of this call's log; it replaces the log's earlier mark.
@@ -110,7 +110,7 @@ extension Switchboard {
     }
 
     /// An event that is worth a line in the log.
-    public enum Note: Equatable, Sendable {
+    package enum Note: Equatable, Sendable {
         /// A call began.
         case began(CallID, epoch: UInt32)
         /// A call ended.
@@ -140,19 +140,19 @@ extension Switchboard {
 }
 
 /// A response to a request.
-public struct Reply: Equatable, Sendable {
+package struct Reply: Equatable, Sendable {
     /// The HTTP status.
-    public var status: Int
+    package var status: Int
     /// The body, JSON.
-    public var body: [UInt8]
+    package var body: [UInt8]
     /// The number of seconds after which the client may try again; `nil` = the response names none.
-    public var retryAfterSeconds: Int?
+    package var retryAfterSeconds: Int?
     /// The entity tag of a page of the call directory, whose body is text and not JSON; `nil` = the response is no such
     /// page.
-    public var entityTag: String?
+    package var entityTag: String?
 
     /// A response with the given members.
-    public init(status: Int = 200, body: [UInt8], retryAfterSeconds: Int? = nil, entityTag: String? = nil) {
+    package init(status: Int = 200, body: [UInt8], retryAfterSeconds: Int? = nil, entityTag: String? = nil) {
         self.status = status
         self.body = body
         self.retryAfterSeconds = retryAfterSeconds
@@ -160,7 +160,7 @@ public struct Reply: Equatable, Sendable {
     }
 
     /// A refusal as `application/problem+json` (RFC 9457).
-    public init(_ error: WireError, retryAfterSeconds: Int? = nil) {
+    package init(_ error: WireError, retryAfterSeconds: Int? = nil) {
         self.init(
             status: error.code.status,
             body: JSONWriter.problem(
@@ -175,5 +175,5 @@ public struct Reply: Equatable, Sendable {
     }
 
     /// Whether the body is a problem.
-    public var isProblem: Bool { status >= 400 }
+    package var isProblem: Bool { status >= 400 }
 }

@@ -1,18 +1,18 @@
-public import CallCore
+package import CallCore
 
 extension Switchboard {
     /// An operator's command to the running server; it is durable before ``Output/done(_:)`` is sent.
-    public enum OperatorCommand: Equatable, Sendable {
+    package enum OperatorCommand: Equatable, Sendable {
         /// Revoke a user's tokens that were issued up to a moment, as `POST /api/logout-all` does.
         case revoke(UserID, before: Moment)
     }
 }
 
 /// The number of an operator's command, assigned by the gateway; never reused.
-public struct OperatorCommandID: Hashable, Sendable {
+package struct OperatorCommandID: Hashable, Sendable {
     /// The number.
-    public let rawValue: UInt64
+    package let rawValue: UInt64
 
     /// The command with this number.
-    public init(rawValue: UInt64) { self.rawValue = rawValue }
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
 }

@@ -1,10 +1,10 @@
-public import CallCore
-public import CallPorts
-public import CallWire
+package import CallCore
+package import CallPorts
+package import CallWire
 
 extension Switchboard {
     /// How much a switchboard reports with ``Output/trace(_:)``.
-    public enum Detail: UInt8, Comparable, Sendable {
+    package enum Detail: UInt8, Comparable, Sendable {
         /// Nothing.
         case none
         /// Connections that open, close or read too slowly, and refusals.
@@ -14,13 +14,13 @@ extension Switchboard {
 
         /// Whether `a` reports less than `b`.
         @inlinable
-        public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+        package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
     }
 
     /// An event that is worth a line in the log only while somebody looks for a fault; see ``Detail``.
     ///
     /// It consists of ids, numbers and fixed words: of the data that a client sent, it contains only ids.
-    public enum TraceNote: Equatable, Sendable {
+    package enum TraceNote: Equatable, Sendable {
         // Reported with the detail `connections` and with the detail `calls`.
         /// A connection was opened, by this device; `isNamed` = the client named the device.
         case opened(ConnectionID, UserID, DeviceID, isNamed: Bool)
@@ -55,7 +55,7 @@ extension Switchboard {
     }
 
     /// The origin of a signal, or the destination of its acknowledgement.
-    public enum Origin: Equatable, Sendable {
+    package enum Origin: Equatable, Sendable {
         /// A connection.
         case connection(ConnectionID)
         /// A request.
@@ -63,16 +63,16 @@ extension Switchboard {
     }
 
     /// The identifiers of a call.
-    public struct CallTag: Equatable, Sendable {
+    package struct CallTag: Equatable, Sendable {
         /// The callId.
-        public let id: CallID
+        package let id: CallID
         /// The epoch.
-        public let epoch: UInt32
+        package let epoch: UInt32
         /// The number in the database.
-        public let number: CallNumber
+        package let number: CallNumber
 
         /// A call with these identifiers.
-        public init(id: CallID, epoch: UInt32, number: CallNumber) {
+        package init(id: CallID, epoch: UInt32, number: CallNumber) {
             self.id = id
             self.epoch = epoch
             self.number = number
@@ -80,7 +80,7 @@ extension Switchboard {
     }
 
     /// A step of a call's way through the server.
-    public enum CallStep: Equatable, Sendable {
+    package enum CallStep: Equatable, Sendable {
         /// An offer was found to mean this for the call.
         case offer(OfferMeaning)
         /// The call began, and this was decided about it.
@@ -114,7 +114,7 @@ extension Switchboard {
     }
 
     /// The content of a log entry, in one word.
-    public enum EntryKind: Equatable, Sendable {
+    package enum EntryKind: Equatable, Sendable {
         /// A signal.
         case signal(SignalKind)
         /// A change of state.
@@ -122,7 +122,7 @@ extension Switchboard {
     }
 
     /// The meaning of an offer, in one word.
-    public enum OfferMeaning: String, Sendable {
+    package enum OfferMeaning: String, Sendable {
         /// It begins a call.
         case first
         /// It begins a call that replaces a live one of the same callId.
@@ -140,7 +140,7 @@ extension Switchboard {
     }
 
     /// The decision about a call that begins, in one word.
-    public enum CallStart: String, Sendable {
+    package enum CallStart: String, Sendable {
         /// It rings its callee.
         case rings
         /// It is hidden from its callee.
@@ -154,7 +154,7 @@ extension Switchboard {
     }
 
     /// An input of a call, in one word.
-    public enum CallInput: String, Sendable {
+    package enum CallInput: String, Sendable {
         /// A signal of a device.
         case signal
         /// A device was notified of the call.
@@ -182,7 +182,7 @@ extension Switchboard {
     }
 
     /// A request, in one word.
-    public enum RequestName: String, Sendable {
+    package enum RequestName: String, Sendable {
         /// See ``Switchboard/Request``.
         case signal, fetch, end, history, record, call, timeline, register, devices, blocks, block, unblock
         /// Remove a device.

@@ -1,20 +1,20 @@
-public import CallCore
+package import CallCore
 
 /// The date by the wall clock: how far it leads the server's clock, and whether it can be relied on.
 ///
 /// Inputs have moments of the server's clock, which follows the wall clock slowly (Decision 0010).
-public struct WallClock: Equatable, Sendable {
+package struct WallClock: Equatable, Sendable {
     /// How far the date is ahead of the server's clock.
-    public var lead: Moment.Duration
+    package var lead: Moment.Duration
     /// How far the date has jumped in all, because it had been wrong; the lead also changes gradually.
-    public var corrected: Moment.Duration
+    package var corrected: Moment.Duration
     /// Whether the date can be relied on: the wall clock has not leapt, or has been steady for a minute since.
-    public var isSteady: Bool
+    package var isSteady: Bool
     /// Whether the wall clock and the server's clock agree, to within some seconds.
-    public var agrees: Bool
+    package var agrees: Bool
 
     /// A wall clock in this state.
-    public init(
+    package init(
         lead: Moment.Duration,
         corrected: Moment.Duration = .milliseconds(0),
         isSteady: Bool,
@@ -27,5 +27,5 @@ public struct WallClock: Equatable, Sendable {
     }
 
     /// A wall clock that shows the server's own time.
-    public static let agreeing = WallClock(lead: .milliseconds(0), isSteady: true, agrees: true)
+    package static let agreeing = WallClock(lead: .milliseconds(0), isSteady: true, agrees: true)
 }

@@ -1,10 +1,10 @@
-public import CallCore
-public import CallPorts
-public import CallWire
+package import CallCore
+package import CallPorts
+package import CallWire
 
 extension Switchboard {
     /// A request that a user may make over HTTP (protocol, section 5), after its path and body were parsed.
-    public enum Request: Sendable {
+    package enum Request: Sendable {
         /// Append a signal.
         case signal(SignalMessage)
         /// Return everything that a device needs to know about a call.
@@ -52,21 +52,21 @@ extension Switchboard {
     }
 
     /// The parameters of a request for a page of a list of the call directory.
-    public struct NumberQuery: Equatable, Sendable {
+    package struct NumberQuery: Equatable, Sendable {
         /// The list.
-        public var list: NumberList
+        package var list: NumberList
         /// The client's place; `nil` = it has read nothing.
-        public var cursor: NumberCursor?
+        package var cursor: NumberCursor?
         /// The largest number of lines.
-        public var limit: Int
+        package var limit: Int
         /// The entity tags of the pages that the client has (`If-None-Match`).
-        public var knownTags: [String]
+        package var knownTags: [String]
 
         /// The largest number of lines that a client may ask for.
-        public static let mostLines = 10_000
+        package static let mostLines = 10_000
 
         /// A request with the given parameters.
-        public init(
+        package init(
             _ list: NumberList = .identities,
             since cursor: NumberCursor? = nil,
             limit: Int = mostLines,
@@ -80,21 +80,21 @@ extension Switchboard {
     }
 
     /// The parameters of a fetch.
-    public struct Fetch: Equatable, Sendable {
+    package struct Fetch: Equatable, Sendable {
         /// The other user of the call, because one callId may be in use with several users; `nil` = the live call, else
         /// the newest.
-        public var peer: UserID?
+        package var peer: UserID?
         /// The cursor after which signals are returned; `nil` = return all signals.
-        public var since: ClientMessage.Cursor?
+        package var since: ClientMessage.Cursor?
         /// How long to wait for a signal; 0 = respond immediately.
-        public var wait: Moment.Duration
+        package var wait: Moment.Duration
         /// Whether to return only an array of the signals.
-        public var isArray: Bool
+        package var isArray: Bool
         /// The device that makes the request; `nil` = the request names none.
-        public var device: DeviceID?
+        package var device: DeviceID?
 
         /// A fetch with the given parameters.
-        public init(
+        package init(
             peer: UserID? = nil,
             since: ClientMessage.Cursor? = nil,
             wait: Moment.Duration = .seconds(0),

@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-public import CallWire
+package import CallWire
 
 /// The rights of a push's capability: to fetch the pushed call, to report that the device rings for it, to answer it with
 /// its candidates, and to end it.
@@ -77,7 +77,7 @@ extension Switchboard {
     /// The refusal of a service's request that means the user of its token: a service is no user.
     ///
     /// Otherwise a service would read and change the data of a user who happens to have the service's name.
-    public static let refusedToServices = WireError(
+    package static let refusedToServices = WireError(
         .forbidden,
         "a service token may send signals for the user in from (POST /api/calls/signal), read any call and timeline, "
             + "change schedules under /api/users/{userId} and the call directory, and log out the user in userId"

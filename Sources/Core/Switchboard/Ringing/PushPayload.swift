@@ -1,6 +1,6 @@
 import CallCore
-public import CallPorts
-public import CallWire
+package import CallPorts
+package import CallWire
 
 /// The payloads of pushes (protocol, section 6).
 enum PushPayload {
@@ -103,7 +103,7 @@ extension DeviceRecord {
 
 extension PushKind {
     /// The form of the payload that a push of this kind has.
-    public var form: PushForm {
+    package var form: PushForm {
         switch self {
         case .voip: .voip
         case .firebase: .data

@@ -1,11 +1,11 @@
-public import CallCore
+package import CallCore
 import CallPorts
-public import CallWire
+package import CallWire
 import TimeZones
 
 extension Switchboard {
     /// A request about schedules (protocol, section 5.11).
-    public enum ScheduleRequest: Sendable {
+    package enum ScheduleRequest: Sendable {
         /// Return all schedules of the user.
         case list
         /// Return one schedule.

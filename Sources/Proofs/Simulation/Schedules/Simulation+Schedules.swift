@@ -8,7 +8,7 @@ extension Simulation {
     ///
     /// `calls`: The number of calls of schedules to simulate; the last world may add a few more.
     /// `shrinks`: Whether to search for a smaller world that breaks the invariant.
-    public static func runSchedules(seed: UInt64, calls: Int, shrinks: Bool = true) -> Outcome {
+    package static func runSchedules(seed: UInt64, calls: Int, shrinks: Bool = true) -> Outcome {
         var total = Statistics()
         var generator = SeededGenerator(seed: seed)
         while total.calls < calls {
@@ -27,7 +27,7 @@ extension Simulation {
     /// Runs one world with schedules again, and records its ladder.
     ///
     /// `actions`: How often its users change, remove or confirm a schedule, or block its caller.
-    public static func scheduleWorld(
+    package static func scheduleWorld(
         seed: UInt64,
         actions: Int,
         faults: Faults

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 import Cluster
-public import LibWebSockets
+package import LibWebSockets
 import ServerLog
 import SocketIO
 import Switchboard
@@ -48,7 +48,7 @@ extension Gateway {
     }
 
     /// For each loop a function that runs a closure on its thread, from any thread; complete once the gateway is open.
-    public var loopPosts: [@Sendable (@escaping @Sendable () -> Void) -> Void] {
+    package var loopPosts: [@Sendable (@escaping @Sendable () -> Void) -> Void] {
         ([server].compactMap { $0 } + workers.map(\.loop.server)).map { server in { server.post($0) } }
     }
 
@@ -135,7 +135,7 @@ extension Gateway {
     // MARK: Certificates
 
     /// Serves a renewed certificate to all connections that are made from now on, on every loop; from any thread.
-    public func serve(_ certificate: ServerCertificate) {
+    package func serve(_ certificate: ServerCertificate) {
         post { gateway in
             gateway.ownLoop?.serve(certificate)
             for worker in gateway.workers { worker.loop.serve(certificate) }
@@ -143,7 +143,7 @@ extension Gateway {
     }
 
     /// Replaces the keys of TLS session tickets if they are old enough; call it regularly, from any thread.
-    public func renewTickets() { server?.renewTickets(at: configuration.clock.now()) }
+    package func renewTickets() { server?.renewTickets(at: configuration.clock.now()) }
 
     // MARK: Shutdown
 

@@ -1,5 +1,5 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import CallWire
 import Cluster
 import LibWebSockets
@@ -12,7 +12,7 @@ extension Gateway {
     /// Opens the node: it listens for clients and for other nodes, and looks for the owner once ``run()`` is called.
     ///
     /// - Throws: `StoreFailure` or `ServerError`, each with a message of one sentence.
-    public func open(
+    package func open(
         as configuration: NodeConfiguration,
         register: any OwnershipRegister,
         push: any PushSender,
@@ -46,7 +46,7 @@ extension Gateway {
     }
 
     /// Handles a report of the ownership register; from any thread.
-    public func handleOwnershipReport(_ report: OwnershipReport) {
+    package func handleOwnershipReport(_ report: OwnershipReport) {
         post { $0.node?.handleOwnershipReport(report) }
     }
 

@@ -1,14 +1,14 @@
-public import CallPorts
+package import CallPorts
 
 /// The configuration of a gateway that is one node of several.
-public struct NodeConfiguration: Sendable {
+package struct NodeConfiguration: Sendable {
     /// The id of this run of the node.
-    public var id: NodeID
+    package var id: NodeID
     /// The address at which the node accepts links of other nodes.
-    public var listen: (host: String, port: Int)
+    package var listen: (host: String, port: Int)
 
     /// Creates a configuration of these parts.
-    public init(id: NodeID, listen: (host: String, port: Int)) {
+    package init(id: NodeID, listen: (host: String, port: Int)) {
         self.id = id
         self.listen = listen
     }

@@ -9,7 +9,7 @@ import Switchboard
 /// Connects Socket.IO sessions with their transports and with the switchboard.
 extension Gateway {
     /// The paths of Socket.IO, in addition to the default ones in `ServerConfiguration.webSocketPaths`.
-    public static let socketIOPaths = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
+    package static let socketIOPaths = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
 
     /// Passes an input to a session and performs its outputs.
     func handle(_ input: SocketSession.Input, _ session: SocketIOSession) {

@@ -1,14 +1,14 @@
 import CZlib
 
 /// The gzip format (RFC 1952), written by zlib.
-public enum Gzip {
+package enum Gzip {
     /// Returns bytes in the gzip format; `nil` if zlib has no memory.
     ///
     /// - Parameters:
     ///   - bytes: The bytes; their format is compressed in one step, so they should be a few megabytes at most.
     ///   - level: zlib's level, from 1 (fastest) to 9 (smallest).
     /// - Returns: A complete gzip member.
-    public static func compress(_ bytes: [UInt8], level: Int32 = 1) -> [UInt8]? {
+    package static func compress(_ bytes: [UInt8], level: Int32 = 1) -> [UInt8]? {
         var stream = z_stream()
         guard ringline_zlib_begin_gzip(&stream, level) == Z_OK else { return nil }
         defer { deflateEnd(&stream) }

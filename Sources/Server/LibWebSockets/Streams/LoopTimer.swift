@@ -4,7 +4,7 @@ internal import CLibwebsockets
 ///
 /// It belongs to the thread of its server, including its release. It is disarmed when it is released, and when the
 /// server ends.
-public final class LoopTimer {
+package final class LoopTimer {
     private unowned let server: Server
     private let fired: () -> Void
     /// The handle; nil once the server has ended.
@@ -15,7 +15,7 @@ public final class LoopTimer {
     /// - Parameters:
     ///   - server: The server on whose loop the timer runs.
     ///   - fired: Called on the loop's thread; ``ServerDelegate/loopTurned()`` follows. The timer holds it.
-    public init(on server: Server, fired: @escaping () -> Void) {
+    package init(on server: Server, fired: @escaping () -> Void) {
         server.checkThread()
         self.server = server
         self.fired = fired
@@ -37,7 +37,7 @@ public final class LoopTimer {
     /// Arms the timer to fire once after this time, in place of the time that was set before.
     ///
     /// - Parameter milliseconds: nil disarms it.
-    public func set(afterMilliseconds milliseconds: UInt64?) {
+    package func set(afterMilliseconds milliseconds: UInt64?) {
         guard let handle else { return }
         server.checkThread()
         guard let milliseconds else {

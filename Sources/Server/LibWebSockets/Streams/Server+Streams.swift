@@ -94,7 +94,7 @@ extension Server {
     /// - Returns: The port.
     /// - Throws: ``ServerError`` about the address or the port.
     @discardableResult
-    public func listenForStreams(
+    package func listenForStreams(
         host: String,
         port: Int,
         accepted: @escaping (TCPStream) -> Void
@@ -109,7 +109,7 @@ extension Server {
     }
 
     /// Stops accepting streams; existing ones continue.
-    public func stopListeningForStreams() {
+    package func stopListeningForStreams() {
         checkThread()
         for listener in streams.listeners { listener.close() }
         streams.listeners = []
@@ -126,7 +126,7 @@ extension Server {
     ///     ``ServerDelegate/loopTurned()`` follows. It is not called after a cancellation or the end of the server.
     /// - Returns: The attempt, only needed to cancel it; the server holds it until it is over.
     @discardableResult
-    public func connect(
+    package func connect(
         toHost host: String,
         port: Int,
         opened: @escaping (Result<TCPStream, TCPConnectFailure>) -> Void

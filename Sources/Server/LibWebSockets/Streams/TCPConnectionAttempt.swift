@@ -2,7 +2,7 @@ internal import CLibwebsockets
 internal import Glibc
 
 /// The reason why a connection was not opened.
-public enum TCPConnectFailure: Error, Equatable {
+package enum TCPConnectFailure: Error, Equatable {
     /// The peer's system answered that no process listens there (`ECONNREFUSED`).
     case refused
     /// Any other failure, such as a name without an address or an unreachable network.
@@ -13,7 +13,7 @@ public enum TCPConnectFailure: Error, Equatable {
 ///
 /// If the name has several addresses, a further one is tried when an attempt has failed or has taken 250 ms; the first
 /// connection that opens wins (RFC 8305).
-public final class TCPConnectionAttempt {
+package final class TCPConnectionAttempt {
     let endpoint: Endpoint
     /// Whether the addresses are still being looked up.
     private(set) var awaitsAddresses = true
@@ -46,7 +46,7 @@ public final class TCPConnectionAttempt {
     /// Gives up; the closure is not called any more.
     ///
     /// Does nothing if the attempt is over.
-    public func cancel() {
+    package func cancel() {
         guard opened != nil else { return }
         server.checkThread()
         server.streams.attempts[ObjectIdentifier(self)] = nil

@@ -8,9 +8,9 @@ internal import CLibwebsockets
 /// nothing.
 ///
 /// Small writes are not delayed (`TCP_NODELAY`), and the kernel probes an idle peer (`SO_KEEPALIVE`).
-public final class TCPStream {
+package final class TCPStream {
     /// The reason why a stream was closed.
-    public enum CloseReason: Sendable, Equatable {
+    package enum CloseReason: Sendable, Equatable {
         /// The peer closed the connection.
         case endOfFile
         /// The peer reset the connection (`ECONNRESET`, `EPIPE`): its process died, or closed without reading all.
@@ -30,12 +30,12 @@ public final class TCPStream {
     /// The receiver of the bytes and of the end.
     ///
     /// Set it in the closure that receives the stream. Bytes that arrive without a delegate are discarded.
-    public weak var delegate: (any TCPStreamDelegate)?
+    package weak var delegate: (any TCPStreamDelegate)?
     /// The peer's numeric address and port, as in `203.0.113.7:4433` and `[2001:db8::1]:4433`.
-    public let peer: String
+    package let peer: String
 
     /// The peer's numeric address without its port.
-    public var peerAddress: String { String(peer[..<(peer.lastIndex(of: ":") ?? peer.endIndex)]) }
+    package var peerAddress: String { String(peer[..<(peer.lastIndex(of: ":") ?? peer.endIndex)]) }
 
     private enum Phase { case open, finishing, shutDown }
 
@@ -73,7 +73,7 @@ public final class TCPStream {
     ///
     /// All bytes of one turn of the loop go out in one write at its end. There is no limit on the bytes that wait for
     /// a slow peer: limit them by ``queuedBytes``.
-    public func write(_ bytes: [UInt8]) {
+    package func write(_ bytes: [UInt8]) {
         guard handle != nil, phase == .open, !bytes.isEmpty else { return }
         server.checkThread()
         unsent.append(contentsOf: bytes)
@@ -81,7 +81,7 @@ public final class TCPStream {
     }
 
     /// The number of bytes that were written and that the kernel has not taken yet; 0 for a closed stream.
-    public var queuedBytes: Int {
+    package var queuedBytes: Int {
         guard let handle else { return 0 }
         return unsent.count + uv_stream_get_write_queue_size(handle.stream)
     }
@@ -89,7 +89,7 @@ public final class TCPStream {
     /// Stops reading, so that the kernel makes the peer wait; no ``TCPStreamDelegate/received(_:on:)`` follows.
     ///
     /// While reading is paused, only a failed write shows that the connection has ended.
-    public func pauseReading() {
+    package func pauseReading() {
         guard let handle, phase == .open else { return }
         server.checkThread()
         isPaused = true
@@ -97,7 +97,7 @@ public final class TCPStream {
     }
 
     /// Ends the effect of ``pauseReading()``.
-    public func resumeReading() {
+    package func resumeReading() {
         isPaused = false
         startReading()
     }
@@ -105,7 +105,7 @@ public final class TCPStream {
     /// Closes the connection at once; no callback follows.
     ///
     /// Bytes that the kernel has not taken are discarded, also those written in this turn.
-    public func close() {
+    package func close() {
         guard handle != nil else { return }
         server.checkThread()
         server.streams.open[ObjectIdentifier(self)] = nil
@@ -117,7 +117,7 @@ public final class TCPStream {
     /// Bytes that arrive meanwhile are discarded. ``TCPStreamDelegate/closed(_:reason:)`` follows: with `endOfFile`
     /// once the peer, too, has closed. A peer that has not closed within ``ServerConfiguration/closeTimeoutSeconds`` is
     /// cut off.
-    public func closeAfterWriting() {
+    package func closeAfterWriting() {
         guard handle != nil, phase == .open else { return }
         server.checkThread()
         phase = .finishing
@@ -229,7 +229,7 @@ public final class TCPStream {
 ///
 /// They are called on the event loop's thread, and ``ServerDelegate/loopTurned()`` follows them. Within them every
 /// method of the stream and of the server may be called.
-public protocol TCPStreamDelegate: AnyObject {
+package protocol TCPStreamDelegate: AnyObject {
     /// Reports bytes in the order sent; where they are cut has no meaning.
     ///
     /// The bytes belong to the server: copy what you keep.

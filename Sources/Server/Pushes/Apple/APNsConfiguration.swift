@@ -3,29 +3,29 @@ import OutboundHTTP
 import Threads
 
 /// The validated settings for Apple's push service.
-public struct APNsConfiguration: Sendable {
+package struct APNsConfiguration: Sendable {
     /// The key and the ids that sign provider tokens.
     let signer: Signer
     /// The key's id: 10 characters of `A–Z 0–9`.
-    public var keyID: String { signer.keyID }
+    package var keyID: String { signer.keyID }
     /// The developer team's id: 10 characters of `A–Z 0–9`.
-    public var teamID: String { signer.teamID }
+    package var teamID: String { signer.teamID }
     /// The addresses of Apple's two services.
-    public let endpoints: Endpoints
+    package let endpoints: Endpoints
     /// A PEM file of the certificate authorities to trust instead of the system's; nil means the system's.
-    public var caFile: String?
+    package var caFile: String?
     /// Whether the proxies in the environment are used as curl uses them.
     ///
     /// Default true.
-    public var usesProxyFromEnvironment = true
+    package var usesProxyFromEnvironment = true
     /// The wall clock, in milliseconds since 1970: the times in requests to Apple are read from it.
-    public let clock: @Sendable () -> Int64
+    package let clock: @Sendable () -> Int64
     /// The clock that `OutgoingPush.expiresAt` refers to, in milliseconds since 1970; default ``clock``.
-    public var expiryClock: @Sendable () -> Int64
+    package var expiryClock: @Sendable () -> Int64
     /// A clock that cannot be set, in milliseconds since an unspecified moment.
     ///
     /// It distinguishes a jump of the wall clock from time that passes.
-    public var steadyClock: @Sendable () -> Int64 = { SystemClock.boot() }
+    package var steadyClock: @Sendable () -> Int64 = { SystemClock.boot() }
 
     /// The key, and the ids by which Apple knows it.
     struct Signer: Sendable {
@@ -41,14 +41,14 @@ public struct APNsConfiguration: Sendable {
     }
 
     /// The addresses of Apple's two services.
-    public struct Endpoints: Equatable, Sendable {
+    package struct Endpoints: Equatable, Sendable {
         /// The address for builds from Xcode.
-        public var sandbox: String
+        package var sandbox: String
         /// The address for TestFlight and the App Store.
-        public var production: String
+        package var production: String
 
         /// Creates a pair of addresses, by default Apple's own: `https://host` or `https://host:port`, without a path.
-        public init(
+        package init(
             sandbox: String = "https://api.sandbox.push.apple.com",
             production: String = "https://api.push.apple.com"
         ) {
@@ -67,7 +67,7 @@ public struct APNsConfiguration: Sendable {
     ///   - caFile: default nil, the system's authorities.
     ///   - clock: the wall clock, in milliseconds since 1970.
     /// - Throws: ``APNsConfigurationError``, one clear sentence for the operator.
-    public init(
+    package init(
         key: String,
         keyID: String,
         teamID: String,
@@ -103,7 +103,7 @@ public struct APNsConfiguration: Sendable {
 }
 
 /// The error in the settings for an ``APNsConfiguration``.
-public enum APNsConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum APNsConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The key is not a P-256 private key in PKCS#8 PEM; the text tells why.
     case unusableKey(String)
     /// The key id is not 10 capital letters and digits.
@@ -114,7 +114,7 @@ public enum APNsConfigurationError: Error, Equatable, Sendable, CustomStringConv
     case malformedEndpoint(String)
 
     /// One sentence about the error, without the key.
-    public var description: String {
+    package var description: String {
         switch self {
         case .unusableKey(let why): "The APNs key must be the P-256 private key of Apple's .p8 file: \(why)."
         case .malformedKeyID: "The APNs key id must be 10 capital letters and digits, as in AuthKey_ABCDE12345.p8."

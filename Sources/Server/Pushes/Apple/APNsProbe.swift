@@ -1,4 +1,4 @@
-public import CallPorts
+package import CallPorts
 import Crypto
 import OutboundHTTP
 import Threads
@@ -7,19 +7,19 @@ import Threads
 ///
 /// The request is a push to a push token that does not exist. Apple checks the provider token first, so the refusal
 /// `BadDeviceToken` shows that Apple accepted the provider token. No device is notified.
-public enum APNsProbe {
+package enum APNsProbe {
     /// The response to the test request.
-    public struct Response: Equatable, Sendable {
+    package struct Response: Equatable, Sendable {
         /// The result, of the same type as the result of any push.
-        public let result: PushResult
+        package let result: PushResult
         /// The `date` header of the response, in seconds since 1970; `nil` if the header is missing or invalid.
-        public let dateSeconds: Int64?
+        package let dateSeconds: Int64?
     }
 
     /// Signs a provider token and discards it.
     ///
     /// - Throws: ``APNsConfigurationError/unusableKey(_:)`` when the key does not sign.
-    public static func sign(_ configuration: APNsConfiguration) throws(APNsConfigurationError) {
+    package static func sign(_ configuration: APNsConfiguration) throws(APNsConfigurationError) {
         do { _ = try ProviderToken(configuration).current() } catch { throw .unusableKey(error.description) }
     }
 
@@ -32,7 +32,7 @@ public enum APNsProbe {
     ///     accepted the provider token.
     ///   - timeoutMilliseconds: how long to wait at most.
     /// - Returns: Apple's response; if none came, the result is `unreachable`.
-    public static func send(
+    package static func send(
         _ configuration: APNsConfiguration,
         _ environment: APNsEnvironment,
         topic: String?,

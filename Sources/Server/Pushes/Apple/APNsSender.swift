@@ -1,8 +1,8 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import Crypto
-public import OutboundHTTP
-public import ServerLog
+package import OutboundHTTP
+package import ServerLog
 
 /// A sender of pushes through Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
 ///
@@ -12,7 +12,7 @@ public import ServerLog
 /// again, under the same `apns-id`. ``send(_:)`` and ``cancel(_:)`` do not block, not even when Apple does not respond.
 ///
 /// Source: Apple, "Sending notification requests to APNs"; protocol, section 6.
-public final class APNsSender: PushSender {
+package final class APNsSender: PushSender {
     private let configuration: APNsConfiguration
     private let providerToken: ProviderToken
     private let client: HTTPClient
@@ -27,7 +27,7 @@ public final class APNsSender: PushSender {
     ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)``. The closure must
     ///     only pass the result on, such as to the event loop.
     /// - Throws: ``APNsSenderError`` when libcurl is unusable or the system refuses a thread.
-    public init(
+    package init(
         _ configuration: APNsConfiguration,
         log: ServerLog,
         report: @escaping @Sendable (PushID, PushResult) -> Void
@@ -54,7 +54,7 @@ public final class APNsSender: PushSender {
     }
 
     /// Sends one push; its result is reported, even if the push could not be sent at all.
-    public func send(_ push: OutgoingPush) {
+    package func send(_ push: OutgoingPush) {
         guard case .apns(let route) = push.route else {
             preconditionFailure("a push to another service was handed to APNs")
         }
@@ -73,24 +73,24 @@ public final class APNsSender: PushSender {
     /// Cancels a push that has not been sent on a connection yet.
     ///
     /// A push that was sent continues until Apple responds, and is not sent a second time.
-    public func cancel(_ id: PushID) { pushes.cancel(id) }
+    package func cancel(_ id: PushID) { pushes.cancel(id) }
 
     /// Signs with this configuration's key from now on; all other settings stay as they are.
     ///
     /// Call this method from any thread.
-    public func use(_ configuration: APNsConfiguration) { providerToken.use(configuration.signer) }
+    package func use(_ configuration: APNsConfiguration) { providerToken.use(configuration.signer) }
 
     /// The numbers of its requests and hosts.
-    public var figures: HTTPClientFigures { client.figures }
+    package var figures: HTTPClientFigures { client.figures }
 
     /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
-    public func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
+    package func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
 
     /// Shuts the sender down, and blocks until that is done.
     ///
     /// Pushes under way have this long to finish; the rest is reported as unreachable. Then the connections are closed.
     /// Later pushes are reported as unreachable.
-    public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
+    package func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
     // MARK: One request
 
@@ -168,7 +168,7 @@ public final class APNsSender: PushSender {
 }
 
 /// The reason why an ``APNsSender`` could not be created.
-public struct APNsSenderError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct APNsSenderError: Error, Equatable, Sendable, CustomStringConvertible {
     /// One sentence about the error.
-    public let description: String
+    package let description: String
 }

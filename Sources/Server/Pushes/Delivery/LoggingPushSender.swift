@@ -1,20 +1,20 @@
 import CallCore
-public import CallPorts
-public import ServerLog
+package import CallPorts
+package import ServerLog
 
 /// A replacement for the sender to a push service that is not configured: it logs each push instead of sending it.
-public final class LoggingPushSender: PushSender {
+package final class LoggingPushSender: PushSender {
     private let log: ServerLog
     private let report: @Sendable (PushID, PushResult) -> Void
 
     /// Creates a sender that reports every push as `PushResult.onlyLogged`, within ``send(_:)``.
-    public init(log: ServerLog, report: @escaping @Sendable (PushID, PushResult) -> Void) {
+    package init(log: ServerLog, report: @escaping @Sendable (PushID, PushResult) -> Void) {
         self.log = log
         self.report = report
     }
 
     /// Logs one line about the push within the log's limits, without its token, and reports the result.
-    public func send(_ push: OutgoingPush) {
+    package func send(_ push: OutgoingPush) {
         let details: [LogField?] = [.pushKind(ServerText(push.route.kind)), .pushBytes(push.payload.count)]
         let account = push.device?.text
         switch push.route {
@@ -45,5 +45,5 @@ public final class LoggingPushSender: PushSender {
     }
 
     /// Does nothing: every push is reported immediately.
-    public func cancel(_ id: PushID) {}
+    package func cancel(_ id: PushID) {}
 }

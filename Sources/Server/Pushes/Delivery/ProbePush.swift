@@ -1,9 +1,9 @@
-public import CallCore
-public import CallPorts
+package import CallCore
+package import CallPorts
 import Threads
 
 /// One push that is sent to see how its push service responds.
-public enum ProbePush {
+package enum ProbePush {
     /// Sends the push and waits for its result.
     ///
     /// - Parameters:
@@ -12,7 +12,7 @@ public enum ProbePush {
     ///   - expiresAt: when it is given up.
     ///   - makeSender: returns a sender that reports to the closure it is given, and what shuts the sender down.
     /// - Returns: the result; unreachable if there is no sender.
-    public static func send<Failure: Error & CustomStringConvertible>(
+    package static func send<Failure: Error & CustomStringConvertible>(
         by route: PushRoute,
         payload: [UInt8],
         expiresAt: Moment,

@@ -1,10 +1,10 @@
-public import CallCore
-public import JSON
-public import OutboundHTTP
+package import CallCore
+package import JSON
+package import OutboundHTTP
 
 extension HTTPRequest {
     /// Prepares for the response of a push service: its status counts without its body, and `retry-after` is kept.
-    public mutating func expectPushResponse() {
+    package mutating func expectPushResponse() {
         bodyLimit = 64 << 10
         needsBody = false
         wantedHeaders = ["retry-after"]
@@ -12,9 +12,9 @@ extension HTTPRequest {
 }
 
 /// What the responses of all push services have in common.
-public enum PushResponse {
+package enum PushResponse {
     /// Whether a status is one of a fault that passes.
-    public static func isPassing(_ status: Int) -> Bool { status == 429 || (500...599).contains(status) }
+    package static func isPassing(_ status: Int) -> Bool { status == 429 || (500...599).contains(status) }
 
     /// Returns the moment before which the request must not be repeated; `nil` = the response names none, or the
     /// request must not be repeated at all.
@@ -24,7 +24,7 @@ public enum PushResponse {
     ///   - now: when the response came.
     ///   - wall: the wall clock, in milliseconds since 1970, for a date (RFC 9110, section 10.2.3).
     /// - Returns: the moment, at most a day away.
-    public static func retryAt(_ response: HTTPResponse, at now: Moment, wall: Int64) -> Moment? {
+    package static func retryAt(_ response: HTTPResponse, at now: Moment, wall: Int64) -> Moment? {
         guard isPassing(response.status), let text = response.header("retry-after") else { return nil }
         // A number may be larger than any integer.
         let isNumber = !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
@@ -35,7 +35,7 @@ public enum PushResponse {
     /// Returns a reason if it is one word, as the services' own are (`BadDeviceToken`, `UNREGISTERED`); otherwise nil.
     ///
     /// Reasons are stored, shown and counted, so no other text may pass.
-    public static func word(_ reason: String) -> String? {
+    package static func word(_ reason: String) -> String? {
         let isWord = reason.utf8.allSatisfy { byte in
             switch byte {
             case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
@@ -48,11 +48,11 @@ public enum PushResponse {
     /// Returns the object in a part of a body; `nil` if it is another value.
     ///
     /// A body that is not the service's, such as a proxy's page, has no reason, whatever its fault is.
-    public static func object(_ bytes: [UInt8], _ part: Range<Int>) -> JSONObject? {
+    package static func object(_ bytes: [UInt8], _ part: Range<Int>) -> JSONObject? {
         // Only what such a body says is lost.
         try? JSONObject(bytes, names: .none, in: part)
     }
 
     /// Returns the object of a body; `nil` if it is another value.
-    public static func object(_ bytes: [UInt8]) -> JSONObject? { object(bytes, 0..<bytes.count) }
+    package static func object(_ bytes: [UInt8]) -> JSONObject? { object(bytes, 0..<bytes.count) }
 }

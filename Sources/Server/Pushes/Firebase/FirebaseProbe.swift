@@ -1,16 +1,16 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import ServerLog
 
 /// A test message for `ringline doctor`, which shows whether Google accepts the service account.
 ///
 /// Firebase only checks the message, which is for a token that does not exist, and no device is notified.
-public enum FirebaseProbe {
+package enum FirebaseProbe {
     /// How long the probe waits for a response at most, in milliseconds, after the access token has come.
     private static let limit: Int64 = 10_000
 
     /// Sends the test message and waits for its result.
-    public static func send(_ configuration: FirebaseConfiguration) -> PushResult {
+    package static func send(_ configuration: FirebaseConfiguration) -> PushResult {
         var configuration = configuration
         configuration.onlyValidates = true
         let used = configuration

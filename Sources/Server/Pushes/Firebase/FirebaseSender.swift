@@ -1,8 +1,8 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import Crypto
-public import OutboundHTTP
-public import ServerLog
+package import OutboundHTTP
+package import ServerLog
 import Threads
 
 /// A sender of pushes through Firebase Cloud Messaging's HTTP v1 API: the adapter of `PushSender` for Android devices.
@@ -14,7 +14,7 @@ import Threads
 /// ``cancel(_:)`` do not block.
 ///
 /// Source: "Method: projects.messages.send", Firebase; protocol, section 6.9.
-public final class FirebaseSender: PushSender {
+package final class FirebaseSender: PushSender {
     private let configuration: Monitor<FirebaseConfiguration>
     private let tokens: AccessTokens
     private let client: HTTPClient
@@ -29,7 +29,7 @@ public final class FirebaseSender: PushSender {
     ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)`` or ``cancel(_:)``.
     ///     The closure must only pass the result on, such as to the event loop.
     /// - Throws: ``FirebaseSenderError`` when libcurl is unusable or the system refuses a thread.
-    public init(
+    package init(
         _ configuration: FirebaseConfiguration,
         log: ServerLog,
         report: @escaping @Sendable (PushID, PushResult) -> Void
@@ -53,7 +53,7 @@ public final class FirebaseSender: PushSender {
     }
 
     /// Sends one push; its result is reported, even if the push could not be sent at all.
-    public func send(_ push: OutgoingPush) {
+    package func send(_ push: OutgoingPush) {
         guard case .firebase = push.route else {
             preconditionFailure("a push to another service was handed to Firebase")
         }
@@ -64,26 +64,26 @@ public final class FirebaseSender: PushSender {
     /// Cancels a push that waits for an access token, or has not been sent on a connection yet.
     ///
     /// A push that was sent continues until Google responds, and is not sent a second time.
-    public func cancel(_ id: PushID) { pushes.cancel(id, waits: tokens.forget(id)) }
+    package func cancel(_ id: PushID) { pushes.cancel(id, waits: tokens.forget(id)) }
 
     /// Sends in the name of this configuration's account from now on.
     ///
     /// Call this method from any thread.
-    public func use(_ configuration: FirebaseConfiguration) {
+    package func use(_ configuration: FirebaseConfiguration) {
         self.configuration.withLock { $0 = configuration }
         tokens.use(configuration)
     }
 
     /// The numbers of its requests and hosts.
-    public var figures: HTTPClientFigures { client.figures }
+    package var figures: HTTPClientFigures { client.figures }
 
     /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
-    public func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
+    package func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
 
     /// Shuts the sender down, and blocks until that is done.
     ///
     /// Pushes under way have this long to finish; the rest is reported as unreachable.
-    public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
+    package func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
     // MARK: One request
 
@@ -151,7 +151,7 @@ public final class FirebaseSender: PushSender {
 }
 
 /// The reason why a ``FirebaseSender`` could not be created.
-public struct FirebaseSenderError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct FirebaseSenderError: Error, Equatable, Sendable, CustomStringConvertible {
     /// One sentence about the error.
-    public let description: String
+    package let description: String
 }

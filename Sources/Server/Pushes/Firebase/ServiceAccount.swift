@@ -4,11 +4,11 @@ import JSON
 /// A service account of Google, as its JSON file describes it: in its name the server sends Firebase messages.
 ///
 /// Source: "Using OAuth 2.0 for server to server applications", Google.
-public struct ServiceAccount: Sendable {
+package struct ServiceAccount: Sendable {
     /// The id of the Firebase project.
-    public let projectID: String
+    package let projectID: String
     /// The account's name, an e-mail address.
-    public let clientEmail: String
+    package let clientEmail: String
     /// The id of the key.
     let keyID: String
     /// The address that gives out access tokens.
@@ -18,7 +18,7 @@ public struct ServiceAccount: Sendable {
     /// Reads the contents of the file that the Firebase console gives out.
     ///
     /// - Throws: ``ServiceAccountError``, one clear sentence for the operator.
-    public init(_ file: [UInt8]) throws(ServiceAccountError) {
+    package init(_ file: [UInt8]) throws(ServiceAccountError) {
         let object: JSONObject
         let kind = FileKind(String(decoding: file, as: UTF8.self))?.description
         do { object = try JSONObject(file, names: .none) } catch { throw .notJSON(kind) }
@@ -82,7 +82,7 @@ public struct ServiceAccount: Sendable {
 }
 
 /// Why a service account's file cannot be used.
-public enum ServiceAccountError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum ServiceAccountError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The file is not a JSON object, or that of something else; the value is what it seems to be, in words.
     case notJSON(String?)
     /// A member is missing or empty.
@@ -93,7 +93,7 @@ public enum ServiceAccountError: Error, Equatable, Sendable, CustomStringConvert
     case unusableKey(String)
 
     /// One sentence about the error, without the key.
-    public var description: String {
+    package var description: String {
         switch self {
         case .notJSON(let kind):
             "The service account must be the JSON file that the Firebase console gives out"

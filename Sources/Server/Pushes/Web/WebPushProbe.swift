@@ -1,5 +1,5 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import Crypto
 import ServerLog
 import Threads
@@ -7,14 +7,14 @@ import Threads
 /// A message for `ringline doctor`, which shows whether a push service can be reached.
 ///
 /// The message is for a browser that does not exist, and nobody is notified.
-public enum WebPushProbe {
+package enum WebPushProbe {
     /// How long the probe waits for a response at most, in milliseconds.
     private static let limit: Int64 = 10_000
 
     /// Sends the message to a push service and waits for the result.
     ///
     /// `origin`: The push service, `https://host` or `https://host:port`.
-    public static func send(_ configuration: WebPushConfiguration, to origin: String) -> PushResult {
+    package static func send(_ configuration: WebPushConfiguration, to origin: String) -> PushResult {
         let subscription: WebPushSubscription
         do {
             subscription = WebPushSubscription(

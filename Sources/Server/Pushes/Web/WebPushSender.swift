@@ -1,8 +1,8 @@
 import CallCore
-public import CallPorts
+package import CallPorts
 import Crypto
-public import OutboundHTTP
-public import ServerLog
+package import OutboundHTTP
+package import ServerLog
 
 /// A sender of Web Push messages: the adapter of `PushSender` for browsers.
 ///
@@ -12,7 +12,7 @@ public import ServerLog
 /// whether and when to send the push again. ``send(_:)`` and ``cancel(_:)`` do not block.
 ///
 /// Source: RFC 8030, RFC 8291, RFC 8292; protocol, section 6.10.
-public final class WebPushSender: PushSender {
+package final class WebPushSender: PushSender {
     private let configuration: WebPushConfiguration
     private let tokens: VAPIDTokens
     private let client: HTTPClient
@@ -28,7 +28,7 @@ public final class WebPushSender: PushSender {
     ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)``. The closure must
     ///     only pass the result on, such as to the event loop.
     /// - Throws: ``WebPushSenderError`` when libcurl is unusable or the system refuses a thread.
-    public init(
+    package init(
         _ configuration: WebPushConfiguration,
         log: ServerLog,
         report: @escaping @Sendable (PushID, PushResult) -> Void
@@ -52,7 +52,7 @@ public final class WebPushSender: PushSender {
     }
 
     /// Sends one push; its result is reported, even if the push could not be sent at all.
-    public func send(_ push: OutgoingPush) {
+    package func send(_ push: OutgoingPush) {
         guard case .web(let subscription) = push.route else {
             preconditionFailure("a push to another service was handed to Web Push")
         }
@@ -76,18 +76,18 @@ public final class WebPushSender: PushSender {
     }
 
     /// Cancels a push that has not been sent on a connection yet.
-    public func cancel(_ id: PushID) { pushes.cancel(id) }
+    package func cancel(_ id: PushID) { pushes.cancel(id) }
 
     /// The numbers of its requests and hosts.
-    public var figures: HTTPClientFigures { client.figures }
+    package var figures: HTTPClientFigures { client.figures }
 
     /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
-    public func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
+    package func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
 
     /// Shuts the sender down, and blocks until that is done.
     ///
     /// Pushes under way have this long to finish; the rest is reported as unreachable.
-    public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
+    package func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
     /// Returns the topic of a call's messages to a browser: 32 characters, as many as RFC 8030, section 5.4, allows.
     ///
@@ -135,7 +135,7 @@ public final class WebPushSender: PushSender {
 }
 
 /// The reason why a ``WebPushSender`` could not be created.
-public struct WebPushSenderError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct WebPushSenderError: Error, Equatable, Sendable, CustomStringConvertible {
     /// One sentence about the error.
-    public let description: String
+    package let description: String
 }

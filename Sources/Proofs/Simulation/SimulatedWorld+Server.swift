@@ -109,7 +109,7 @@ extension SimulatedWorld {
             after(0, .flush(run: run))
         }
         planTimer()
-        if let owner, owner.tenure.ownEpoch != nil { confirmEvents(at: owner) }
+        if let owner { confirmEvents(at: owner) }
     }
 
     /// Checks the outputs of a repeated input: its sender may get a response, but nothing may be relayed, pushed or

@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import Cluster
 import JSON
 import LibWebSockets
 import SocketIO
@@ -89,7 +90,7 @@ extension Gateway {
     /// The reason why the server should get no traffic; `nil` if it is ready.
     var notReadyReason: String? {
         if isDraining { return "draining" }
-        if let reason = node?.notReadyReason { return reason }
+        if let reason = node?.machine.notReadyReason { return reason }
         // Only one node of several may serve without a switchboard: as an edge.
         guard switchboard != nil || node != nil, switchboard?.metrics.isStalled != true else {
             return "store unavailable"

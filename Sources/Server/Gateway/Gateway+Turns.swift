@@ -1,4 +1,5 @@
 import CallCore
+import Cluster
 import LibWebSockets
 import Switchboard
 
@@ -62,7 +63,7 @@ extension Gateway {
         if let check = socketIO.nextCheck { next = next.map { min($0, check) } ?? check }
         if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
         if let drainBy {
-            if hasNoConnections && node?.hasEnded != false || now >= drainBy {
+            if hasNoConnections && node?.machine.hasEnded != false || now >= drainBy {
                 logDrained()
                 server.stop()
                 return

@@ -221,7 +221,7 @@ package final class Gateway: @unchecked Sendable {
             if node != nil, switchboard == nil { return }
             feed(.stored(report))
             if let node {
-                node.handleStoreReport(report)
+                node.handle(.stored(report))
             } else if case .deposed(let failure) = report {
                 storeFailure = failure
                 drain()
@@ -295,7 +295,7 @@ package final class Gateway: @unchecked Sendable {
     /// Inputs that arrive meanwhile wait in `pendingInputs`.
     func feed(_ input: Switchboard.Input) {
         guard !isBusy, pendingInputs.isEmpty, let switchboard else {
-            if switchboard == nil, node?.hasEnded == true { return }
+            if switchboard == nil, node?.machine.hasEnded == true { return }
             pendingInputs.append(input)
             handlePendingInputs()
             return
@@ -348,7 +348,7 @@ package final class Gateway: @unchecked Sendable {
             }
             send(Frame(withHeadroom: frame), to: SocketID(rawValue: connection.rawValue), ownLoop)
         case .marked(let connection, let call, let seq):
-            node?.mark(SocketID(rawValue: connection.rawValue), LogMark(call, seq: seq))
+            node?.machine.mark(connection.rawValue, LogMark(call, seq: seq))
         case .bound(let connection, let isBound): node?.bind(SocketID(rawValue: connection.rawValue), isBound)
         case .ping(let connection, let number): pingsDue[connection] = number
         case .close(let connection, let code, let reason, let isLost):
@@ -362,7 +362,7 @@ package final class Gateway: @unchecked Sendable {
             let result = Result { () throws(WireError) in try router.admit(token) }
             pendingInputs.append(.verified(connection, id: id, result))
         case .commit(let changes, let ticket):
-            node?.lastTicket = ticket.rawValue
+            node?.machine.lastTicket = ticket.rawValue
             isStoreImmediate = store?.commit(changes, as: ticket) == true
             if isStoreImmediate {
                 pendingInputs.append(.stored(.committed(upTo: ticket)))
@@ -374,7 +374,7 @@ package final class Gateway: @unchecked Sendable {
         case .cancelPush(let id): push?.cancel(id)
         case .revoked(let user, let moment):
             router.revocations.note(user, upTo: moment)
-            node?.revoke(user, upTo: moment)
+            node?.handle(.revoked(user, upTo: moment))
             log.limited(level: .notice, "a user's tokens were revoked", of: user.text, [.user(user)])
         case .done(let id): operatorCommands.removeValue(forKey: id)?()
         case .note(let note): write(note)

@@ -24,14 +24,14 @@ extension EveryTest {
             // The attachment would keep it until the next owner, and there is none.
             let known = node.onLoop { gateway in
                 gateway.take(.opened(socket, Admission(principal: user, device: nil)))
-                return gateway.node?.attachment.socketCount
+                return gateway.node?.machine.attachment.socketCount
             }
             #expect(known == 0)
             let mayClose = Monitor(false)
             let store = RecordingStore(onClose: { mayClose.wait { $0 ? () : nil } })
             node.report(.claimed(ClaimedStore(epoch: Self.epoch(1), store: store, state: StoredState(), others: [])))
             #expect(wait { store.calls == ["close"] })
-            #expect(node.onLoop { $0.node?.hasEnded } == false, "the loop runs while the store is closed")
+            #expect(node.onLoop { $0.node?.machine.hasEnded } == false, "the loop runs while the store is closed")
             mayClose.withLock { $0 = true }
             node.waitForEnd()
             #expect(node.register.calls.suffix(2) == ["give back", "close"])
@@ -52,10 +52,10 @@ extension EveryTest {
                 #expect(edge.next().isProof)
             }
             for edge in edges.prefix(7) { edge.sendProof() }
-            #expect(wait { node.onLoop { $0.node?.edgeLinks.count } == 7 })
+            #expect(wait { node.onLoop { $0.node?.machine.linkCount } == 7 })
             edges[7].sendProof()
             #expect(edges[7].next() == .refused(.full))
-            #expect(node.onLoop { $0.node?.edgeLinks.count } == 7)
+            #expect(node.onLoop { $0.node?.machine.linkCount } == 7)
             node.gateway.drain()
             node.waitForEnd()
         }

@@ -240,8 +240,8 @@ package struct Attachment: Sendable {
     }
 
     /// The command that closes a socket because its owner is gone.
-    static func closing(_ socket: EdgeSocketID) -> OwnerCommand {
-        .close(socket, code: 1001, reason: "the server is moving; reconnect", discardingQueue: false)
+    static func closing(_ socket: EdgeSocketID, discardingQueue: Bool = false) -> OwnerCommand {
+        .close(socket, code: 1001, reason: "the server is moving; reconnect", discardingQueue: discardingQueue)
     }
 
     // MARK: Commands

@@ -3,7 +3,7 @@ import CallPorts
 import Cluster
 import Switchboard
 
-/// One node of a server of several nodes: what `Gateway` and its node hold, around the same pure machines.
+/// One node of a server of several nodes: what `Node` and `Gateway` hold, around the same machine.
 final class SimulatedNode {
     /// The number of the node, from 0; it is also its address.
     let number: Int
@@ -11,8 +11,11 @@ final class SimulatedNode {
     var life = 0
     /// The id of this run.
     var id: NodeID
-    var tenure: Tenure
-    var attachment: Attachment
+    /// The node's decisions, the same that `Node` has in the server.
+    var machine: NodeMachine
+    /// The effects that are not carried out yet.
+    var effects: [NodeMachine.Effect] = []
+    var isPerforming = false
     /// How far this node's clock is ahead of the world's, in milliseconds; negative = behind.
     var ahead: Int64 = 0
 
@@ -37,32 +40,23 @@ final class SimulatedNode {
     var timer = 0
     var timerAt: Int64?
 
-    // The node as an edge.
     /// The sockets and requests of this node.
     var sockets: Set<Int> = []
     var exchanges: Set<Int> = []
-    var isRejectingInput = false
-    var isReady = false
+    /// Whether the events of these sockets go to the machine, and not to the switchboard.
+    var passesEventsOn = true
     /// The newest ownership of which this run has learned.
     var newestKnown = OwnerEpoch.none
-    /// The link to the owner, open or in its handshake.
-    var ownerLink: NodeLink?
-    /// The node to which that link, or the attempt to open it, goes.
-    var soughtOwner: NodeID?
-    /// The number of the newest attempt to connect.
-    var attempt = 0
+    /// The node's ends of the links that the machine knows.
+    var links: [LinkID: (link: NodeLink, end: Int)] = [:]
+    /// The attempt to connect that is under way.
+    var attempt: LinkID?
 
     // The node as the owner.
     var claimed: Claimed?
     var store: NodeStore?
     /// The switchboard of an owner that was deposed, whether it knows that or not; the present owner's is the world's.
     var deposed: DeposedOwner?
-    /// The links that other nodes have opened, by number.
-    var edges: [Int: SimulatedEdge] = [:]
-    /// The events of other nodes that wait until this node serves as the owner.
-    var eventsBeforeServing: [(link: Int, number: UInt64, event: EdgeEvent)] = []
-    var lastTicket: UInt64 = 0
-    var durableTicket: UInt64 = 0
 
     /// The result of a claim, until the node takes it over.
     struct Claimed {
@@ -77,38 +71,15 @@ final class SimulatedNode {
     init(number: Int, id: NodeID, at now: Moment) {
         self.number = number
         self.id = id
-        tenure = Tenure(node: id)
-        attachment = Attachment(at: now)
+        machine = NodeMachine(node: id, at: now)
     }
 
-    /// Whether the node takes no more events: its process is to end, or its part in the calls is over.
-    var isLeaving: Bool { tenure.isLeaving }
-
-    var hasEnded: Bool { if case .ended = tenure.state { true } else { false } }
+    var isServing: Bool { machine.tenure.isServing }
 
     /// Whether the loop is stopped.
     var isStopped: Bool { isFrozen || isReleasing }
 
     var name: String { "node \(number)" }
-}
-
-/// The owner's record of a link to another node.
-final class SimulatedEdge {
-    let link: NodeLink
-    let number: Int
-    let node: NodeID
-    /// The node's open sockets and its requests without a response, by their numbers in the world.
-    var sockets: Set<Int> = []
-    var exchanges: Set<Int> = []
-    var confirmations = EventConfirmations()
-    /// The mark of the frame that follows, and its receiver.
-    var mark: (socket: Int, mark: LogMark)?
-
-    init(_ link: NodeLink, number: Int, node: NodeID) {
-        self.link = link
-        self.number = number
-        self.node = node
-    }
 }
 
 /// The store of an owner, as `PostgresStore` behaves: its commits are transactions that check the epoch, and after a
@@ -169,6 +140,8 @@ final class NodeLink {
         var isClosed = false
         /// The other side's hello.
         var peer: Hello?
+        /// The number by which the node's machine knows the link.
+        var number: LinkID?
         /// The pings, while the connection may be silent; otherwise they would only make a world slower.
         var watch: LinkWatch?
         /// The messages on the way to this end.
@@ -217,8 +190,8 @@ enum NodeEvent {
     case closed(store: Int)
     /// The loop goes on after its store was closed.
     case released(OwnerEpoch)
-    /// The attempt to connect with this number has succeeded; `nil` = the connection was refused.
-    case connected(attempt: Int, NodeLink?)
+    /// An attempt to connect has succeeded; `nil` = the connection was refused.
+    case connected(LinkID, NodeLink?)
     case arrived(NodeLink, end: Int, NodeLink.Message)
     case socketOpened(Int)
     case socketReceived(Int, [UInt8])

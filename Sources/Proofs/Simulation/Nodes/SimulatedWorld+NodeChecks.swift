@@ -12,7 +12,7 @@ extension SimulatedWorld {
     /// Checks that an owner serves (I16): some node has served within 5 s of the last change of a fault.
     func checkService() {
         after(500, .checkService)
-        if let owner, owner.tenure.isServing, !owner.isStopped, reachesDatabase(owner) {
+        if let owner, owner.isServing, !owner.isStopped, reachesDatabase(owner) {
             lastServed = now
             return
         }
@@ -52,7 +52,7 @@ extension SimulatedWorld {
         guard !isHealed else { return }
         func again() { after(500, .checkOffer(device: device.index, key, epoch: epoch, number)) }
         // The time counts from when an owner serves and its database can be reached.
-        guard let owner, owner.tenure.isServing, !owner.isStopped, !storeIsStalled,
+        guard let owner, owner.isServing, !owner.isStopped, !storeIsStalled,
             now >= checker.serverSince + offerTime, now >= storeRecoveredAt + offerTime
         else { return again() }
         guard let call = checker.calls[number], call.record.epoch == epoch, call.name.key == key,

@@ -244,7 +244,7 @@ extension SimulatedWorld {
         passToNode(.report(store: store.number, report), at: node.number, life: node.life)
     }
 
-    /// Handles a report of the store: first the switchboard, then the tenure.
+    /// Handles a report of the store: first the switchboard, then the node.
     func passReport(_ report: StoreReport, to node: SimulatedNode) {
         guard node === owner || node.deposed != nil else { return }
         if case .committed(let ticket) = report {
@@ -253,13 +253,6 @@ extension SimulatedWorld {
         }
         decide(.stored(report), at: node)
         node.deposed?.isConfirming = false
-        guard let epoch = node.tenure.ownEpoch else { return }
-        switch report {
-        case .committed(let ticket): node.durableTicket = max(node.durableTicket, ticket.rawValue)
-        case .stalled: passToTenure(.storeStalled(epoch, true), at: node)
-        case .recovered: passToTenure(.storeStalled(epoch, false), at: node)
-        case .deposed: passToTenure(.commitRefused(epoch), at: node)
-        case .behind, .damaged, .queryResult: break
-        }
+        pass(.stored(report), to: node)
     }
 }

@@ -5,63 +5,15 @@ import Cluster
 import SeededRandom
 import Switchboard
 
-/// The node as an edge: its sockets and requests, and the events and commands of its link.
+/// The sockets and requests of a node.
 extension SimulatedWorld {
-    func receivedFromOwner(_ frame: NodeFrame, _ node: SimulatedNode) {
-        switch frame {
-        case .command(let command):
-            guard let epoch = node.attachment.epoch else { return }
-            if let sent = node.ownerLink?.ends[NodeLink.client].peer?.epoch { checkObeyed(sent, by: node) }
-            passToAttachment(.command(epoch, command), at: node)
-        case .confirmed(let number):
-            if let epoch = node.attachment.epoch { passToAttachment(.confirmed(epoch, upTo: number), at: node) }
-        case .storeStalled(let isStalled): passToTenure(.ownerStalled(isStalled), at: node)
-        case .released(let heir): passToTenure(.ownerReleased(heir: heir), at: node)
-        case .deposed(let epoch): passToTenure(.heardOf(epoch), at: node)
-        case .revocation, .hello, .proof, .refused, .ping, .pong, .event, .adopt, .adoptionComplete: break
+    /// Handles an event of this node's sockets, as `Gateway` does.
+    func socketEvent(_ event: EdgeEvent, at node: SimulatedNode) {
+        if node.passesEventsOn {
+            pass(.socketEvent(event, isLinkFull: false), to: node)
+        } else {
+            decideEvent(event, over: 0, at: node)
         }
-    }
-
-    func passToAttachment(_ input: Attachment.Input, at node: SimulatedNode) {
-        var effects: [Attachment.Effect] = []
-        node.attachment.handle(input, at: moment(of: node), into: &effects)
-        let life = node.life
-        for effect in effects where node.life == life { performAttachmentEffect(effect, at: node) }
-    }
-
-    private func performAttachmentEffect(_ effect: Attachment.Effect, at node: SimulatedNode) {
-        switch effect {
-        case .adopt(let socket):
-            guard let link = node.ownerLink else { return adopt(socket, over: 0, at: node) }
-            send(.adopt(socket), over: link, from: NodeLink.client)
-        case .adoptionComplete:
-            if let link = node.ownerLink { send(.adoptionComplete, over: link, from: NodeLink.client) }
-        case .pass(let number, let event):
-            if let link = node.ownerLink {
-                send(.event(number, event), over: link, from: NodeLink.client)
-            } else {
-                // This node has become the owner itself.
-                takeAsOwner(event, over: 0, at: node)
-            }
-        case .carryOut(let command): carryOut(command, at: node)
-        case .refuse(let id): refuse(Int(id.rawValue), at: node)
-        case .rejectInput(let isRejecting): node.isRejectingInput = isRejecting
-        case .ready(let isReady): node.isReady = isReady
-        case .endLink: if let link = node.ownerLink { ended(link, at: NodeLink.client, .closed, node) }
-        }
-    }
-
-    /// Takes an event of this node's sockets.
-    func takeAsEdge(_ event: EdgeEvent, at node: SimulatedNode) {
-        if node.tenure.isServing { return takeAsOwner(event, over: 0, at: node) }
-        if node.isLeaving {
-            if case .requested(let id, _, _) = event { refuse(Int(id.rawValue), at: node) }
-            return
-        }
-        if case .received(let id, _) = event, node.isRejectingInput {
-            return closeSocket(Int(id.rawValue), code: 1001, at: node)
-        }
-        passToAttachment(.event(event), at: node)
     }
 
     // MARK: Sockets
@@ -92,7 +44,7 @@ extension SimulatedWorld {
 
     /// Chooses a node, as a balancer does that mostly knows which nodes are ready.
     private func balanced() -> SimulatedNode {
-        let ready = simulatedNodes.filter { $0.isRunning && !$0.isOff && ($0.isReady || $0.tenure.isServing) }
+        let ready = simulatedNodes.filter { $0.isRunning && !$0.isOff && $0.machine.notReadyReason == nil }
         if !ready.isEmpty, nodeDraws.percent(85) { return ready[nodeDraws.below(ready.count)] }
         return simulatedNodes[nodeDraws.below(simulatedNodes.count)]
     }
@@ -105,16 +57,13 @@ extension SimulatedWorld {
     func socketOpened(_ index: Int, at node: SimulatedNode) {
         guard links[index].isOpenAtDevice, !links[index].isHalfOpen else { return }
         let device = devices[links[index].device]
-        guard !device.hasExpiredToken, !node.isLeaving, !node.isRejectingInput else {
-            after(latency(), .closeDown(link: index, code: device.hasExpiredToken ? 4401 : 1001))
-            return
-        }
+        guard !device.hasExpiredToken else { return after(latency(), .closeDown(link: index, code: 4401)) }
         links[index].openedAt = now
         links[index].heardAt = now
         links[index].edge.isOpen = true
         node.sockets.insert(index)
         log("\(device.id.text) opens socket \(index) at \(node.name)")
-        takeAsEdge(.opened(EdgeSocketID(rawValue: UInt64(index)), device.principal, device: device.id), at: node)
+        socketEvent(.opened(EdgeSocketID(rawValue: UInt64(index)), device.principal, device: device.id), at: node)
     }
 
     func closeSocket(_ index: Int, code: UInt16, at node: SimulatedNode) {
@@ -164,9 +113,8 @@ extension SimulatedWorld {
 
     func requestArrives(_ index: Int, at node: SimulatedNode) {
         node.exchanges.insert(index)
-        guard !node.isRejectingInput else { return refuse(index, at: node) }
         let id = EdgeExchangeID(rawValue: UInt64(index))
-        takeAsEdge(.requested(id, EdgeRequestHead(path: ""), body: []), at: node)
+        socketEvent(.requested(id, EdgeRequestHead(path: ""), body: []), at: node)
     }
 
     /// Responds to a request for which there is no owner at present.

@@ -66,7 +66,7 @@ extension SimulatedWorld {
         lastNodeFault = now
         log("\(node.name) is to end")
         node.isEnding = true
-        passToTenure(.terminate, at: node)
+        pass(.terminate, to: node)
         endTurn(of: node)
         after(nodeDraws.within(500...3_000), .nodeFault(.starts(node: node.number)))
     }

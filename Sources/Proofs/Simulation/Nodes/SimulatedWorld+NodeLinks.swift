@@ -27,67 +27,56 @@ extension SimulatedWorld {
 
     // MARK: Connecting
 
-    func connect(_ node: SimulatedNode, to owner: NodeID, at address: String) {
-        disconnect(node)
-        node.soughtOwner = owner
-        node.attempt += 1
+    func connect(_ node: SimulatedNode, to address: String, as attempt: LinkID) {
+        node.attempt = attempt
         guard let number = Int(address), simulatedNodes.indices.contains(number) else {
-            return passToTenure(.linkFailed, at: node)
+            return pass(.connectFailed(attempt, reason: "no node has this address"), to: node)
         }
-        let attempt = node.attempt
         let server = simulatedNodes[number]
         let fault = fault(between: node.number, number)
         // A machine that is off refuses no connection: the attempt ends by the tenure's own deadline.
         guard fault != .silent, !server.isOff else { return }
         guard fault != .refusing, server.isRunning, !server.isEnding else {
-            return after(nodeDraws.within(1...8), node, .connected(attempt: attempt, nil))
+            return after(nodeDraws.within(1...8), node, .connected(attempt, nil))
         }
         nodeLinkCount += 1
         let link = NodeLink(
             id: nodeLinkCount,
-            client: .init(node: node.number, life: node.life),
+            client: .init(node: node.number, life: node.life, number: attempt),
             server: .init(node: number, life: server.life)
         )
         nodeLinks.append(link)
         watch(link)
-        after(nodeDraws.within(1...8), node, .connected(attempt: attempt, link))
+        after(nodeDraws.within(1...8), node, .connected(attempt, link))
     }
 
     /// Handles the result of an attempt to connect; `nil` = the connection was refused.
-    func connected(_ attempt: Int, _ link: NodeLink?, _ node: SimulatedNode) {
+    func connected(_ attempt: LinkID, _ link: NodeLink?, _ node: SimulatedNode) {
         guard attempt == node.attempt else {
             if let link { endLink(link, at: NodeLink.client) }
             return
         }
-        guard let link else { return passToTenure(.linkRefused, at: node) }
-        guard !link.ends[NodeLink.client].isClosed else { return passToTenure(.linkFailed, at: node) }
-        node.ownerLink = link
-        post(.hello(hello(of: node)), over: link, from: NodeLink.client)
+        node.attempt = nil
+        guard let link else { return pass(.connectRefused(attempt), to: node) }
+        guard !link.ends[NodeLink.client].isClosed else {
+            return pass(.connectFailed(attempt, reason: "the connection was cut"), to: node)
+        }
+        node.links[attempt] = (link, NodeLink.client)
+        post(.hello(node.machine.hello(challenge: [])), over: link, from: NodeLink.client)
+        pass(.connected(attempt), to: node)
     }
 
-    /// Ends the link to the owner, or the attempt to open one.
-    func disconnect(_ node: SimulatedNode) {
-        node.attempt += 1
-        guard let link = node.ownerLink else { return }
-        endLink(link, at: NodeLink.client)
-        node.ownerLink = nil
-        passToAttachment(.detached, at: node)
-    }
-
-    private func hello(of node: SimulatedNode) -> Hello {
-        Hello(
-            node: node.id,
-            epoch: node.tenure.ownEpoch ?? node.tenure.newestEpoch,
-            isOwner: node.tenure.ownEpoch != nil,
-            challenge: []
-        )
+    /// Ends a link of a node, or the attempt to open it; what was sent before still arrives.
+    func close(_ number: LinkID, of node: SimulatedNode) {
+        if node.attempt == number { node.attempt = nil }
+        if let (link, end) = node.links.removeValue(forKey: number) { endLink(link, at: end) }
     }
 
     // MARK: Messages
 
     func send(_ frame: NodeFrame, over link: NodeLink, from end: Int) { post(.frame(frame), over: link, from: end) }
 
-    private func post(_ message: NodeLink.Message, over link: NodeLink, from end: Int) {
+    func post(_ message: NodeLink.Message, over link: NodeLink, from end: Int) {
         let other = 1 - end
         guard !link.isCut, !link.ends[end].isClosed, !simulatedNodes[link.ends[end].node].isOff else { return }
         link.ends[other].arriving.append(message)
@@ -128,58 +117,38 @@ extension SimulatedWorld {
         case .hello(let hello):
             link.ends[end].peer = hello
             guard end == NodeLink.server else { return }
-            post(.hello(self.hello(of: node)), over: link, from: end)
-            guard node.tenure.ownEpoch != nil else {
-                post(.refused(node.tenure.isLoading ? .claiming : .notOwner), over: link, from: end)
+            post(.hello(node.machine.hello(challenge: [])), over: link, from: end)
+            if let refusal = refusal(of: hello, by: node) {
+                post(.refused(refusal), over: link, from: end)
                 return endLink(link, at: end)
             }
             post(.proof, over: link, from: end)
         case .proof:
             guard let peer = link.ends[end].peer else { return }
             link.ends[end].isOpen = true
-            if end == NodeLink.client {
-                post(.proof, over: link, from: end)
-                if link === node.ownerLink { passToTenure(.linkOpened(peer.epoch), at: node) }
-            } else {
-                openedEdge(link, peer, node)
-            }
+            if end == NodeLink.client { post(.proof, over: link, from: end) }
+            let number = link.ends[end].number ?? node.machine.nextLink()
+            link.ends[end].number = number
+            node.links[number] = (link, end)
+            pass(.linkOpened(number, peer), to: node)
         case .refused(let refusal): ended(link, at: end, .refused(refusal), node)
         case .frame(.ping(let number)): send(.pong(number), over: link, from: end)
         case .frame(.pong): break
         case .frame(let frame):
-            if end == NodeLink.client {
-                if link === node.ownerLink { receivedFromOwner(frame, node) }
-            } else if let edge = node.edges.values.first(where: { $0.link === link }) {
-                receivedFromEdge(frame, edge, node)
+            guard let number = link.ends[end].number, node.links[number] != nil else { return }
+            if case .command = frame, end == NodeLink.client, let peer = link.ends[end].peer {
+                checkObeyed(peer.epoch, by: node)
             }
+            pass(.frameReceived(number, frame), to: node)
         }
-    }
-
-    /// The ways in which a link ends.
-    enum NodeLinkEnd: Equatable {
-        case closed, silent
-        case refused(NodeFrame.LinkRefusal)
     }
 
     /// Handles the end of a link.
-    func ended(_ link: NodeLink, at end: Int, _ ending: NodeLinkEnd, _ node: SimulatedNode) {
+    func ended(_ link: NodeLink, at end: Int, _ ending: LinkEnd, _ node: SimulatedNode) {
         endLink(link, at: end)
-        if end == NodeLink.server {
-            if let edge = node.edges.values.first(where: { $0.link === link }) { endedEdge(edge, node) }
-            return
-        }
-        guard link === node.ownerLink else { return }
-        node.ownerLink = nil
-        passToAttachment(.detached, at: node)
-        guard link.ends[end].isOpen else {
-            // If another run of the node answers at the owner's address, the owner's process is gone.
-            if ending == .refused(.claiming) { passToAttachment(.ownerComing, at: node) }
-            let isOtherRun = link.ends[end].peer.map { $0.node != node.soughtOwner } ?? false
-            passToTenure(ending == .refused(.notOwner) && isOtherRun ? .linkRefused : .linkFailed, at: node)
-            return
-        }
-        log("\(node.name) loses its link to the owner (\(ending))")
-        passToTenure(.linkLost(ending == .closed ? .closed : .silent), at: node)
+        guard let number = link.ends[end].number, node.links.removeValue(forKey: number) != nil else { return }
+        if end == NodeLink.client { log("\(node.name) loses its link to the owner (\(ending.words))") }
+        pass(.linkEnded(number, ending, peer: link.ends[end].peer), to: node)
     }
 
     // MARK: Silence

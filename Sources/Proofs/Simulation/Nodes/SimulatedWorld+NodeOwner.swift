@@ -10,78 +10,13 @@ import Switchboard
 extension SimulatedWorld {
     func nodeRandom() -> SeededGenerator { SeededGenerator(seed: serverSeed, stream: UInt64(nodeStores) + 1) }
 
-    // MARK: Links of other nodes
-
-    func openedEdge(_ link: NodeLink, _ peer: Hello, _ node: SimulatedNode) {
-        let life = node.life
-        passToTenure(.heardOf(peer.epoch), at: node)
-        guard node.life == life, node.tenure.ownEpoch != nil else { return endLink(link, at: NodeLink.server) }
-        // A node that connects again has lost its earlier link, which may not have been noticed here.
-        for edge in edges(of: node) where edge.node == peer.node {
-            endLink(edge.link, at: NodeLink.server)
-            endedEdge(edge, node)
-        }
-        guard let number = LinkNumber.range.first(where: { node.edges[$0] == nil }) else {
-            return endLink(link, at: NodeLink.server)
-        }
-        node.edges[number] = SimulatedEdge(link, number: number, node: peer.node)
-        log("\(peer.node.text) is linked to \(node.name)")
-    }
-
-    func receivedFromEdge(_ frame: NodeFrame, _ edge: SimulatedEdge, _ node: SimulatedNode) {
-        switch frame {
-        case .event(let number, let event):
-            guard node.tenure.ownEpoch != nil else { return }
-            if node.tenure.isServing {
-                takeAsOwner(event, number: number, over: edge.number, at: node)
-            } else {
-                node.eventsBeforeServing.append((edge.number, number, event))
-            }
-        case .adopt(let socket): adopt(socket, over: edge.number, at: node)
-        case .adoptionComplete: passToTenure(.nodeAttached(edge.node), at: node)
-        case .deposed(let epoch): passToTenure(.heardOf(epoch), at: node)
-        case .revocation, .hello, .proof, .refused, .ping, .pong, .storeStalled, .confirmed, .command, .released: break
-        }
-    }
-
-    /// Handles the end of a node's link: its sockets and requests are gone.
-    func endedEdge(_ edge: SimulatedEdge, _ node: SimulatedNode) {
-        guard node.edges[edge.number] === edge else { return }
-        node.edges[edge.number] = nil
-        node.eventsBeforeServing.removeAll { $0.link == edge.number }
-        log("the link of \(edge.node.text) to \(node.name) has ended, with \(edge.sockets.count) sockets")
-        for index in edge.sockets.sorted() { socketClosed(index, over: edge.number, at: node) }
-        for index in edge.exchanges.sorted() { abandoned(index, over: edge.number, at: node) }
-        passToTenure(.nodeDetached(edge.node), at: node)
-    }
-
-    /// Confirms the events whose changes are durable.
-    func confirmEvents(at node: SimulatedNode) {
-        guard node.tenure.ownEpoch != nil, !node.edges.isEmpty else { return }
-        // Changes that are not committed yet go into the next commit.
-        let box = node === owner ? switchboard : node.deposed?.switchboard
-        let ticket = node.lastTicket + (box?.hasChanges == true ? 1 : 0)
-        for edge in edges(of: node) {
-            guard let number = edge.confirmations.confirm(after: ticket, durable: node.durableTicket) else { continue }
-            send(.confirmed(upTo: number), over: edge.link, from: NodeLink.server)
-        }
-    }
-
     // MARK: Events
 
-    /// Takes an event of a link; 0 = of this node.
-    func takeAsOwner(_ event: EdgeEvent, number: UInt64, over link: Int, at node: SimulatedNode) {
-        guard let edge = node.edges[link] else { return }
-        takeAsOwner(event, over: link, at: node)
-        edge.confirmations.handled = number
-    }
-
-    func takeAsOwner(_ event: EdgeEvent, over link: Int, at node: SimulatedNode) {
-        let edge = node.edges[link]
+    /// Passes an event of a link to the switchboard, as `Gateway` does; 0 = of this node.
+    func decideEvent(_ event: EdgeEvent, over link: Int, at node: SimulatedNode) {
         switch event {
         case .opened(let id, let principal, let device):
             let index = Int(id.rawValue)
-            edge?.sockets.insert(index)
             if node === owner { opened(index) }
             decide(.opened(connection(index, link), principal, device: device), at: node)
         case .received(let id, let frame): receivedFromSocket(frame, on: Int(id.rawValue), over: link, at: node)
@@ -92,15 +27,9 @@ extension SimulatedWorld {
                 checker.confirm(index, by: devices[links[index].device])
             }
             decide(.ponged(connection(index, link), ping), at: node)
-        case .closed(let id, _):
-            edge?.sockets.remove(Int(id.rawValue))
-            socketClosed(Int(id.rawValue), over: link, at: node)
-        case .requested(let id, _, _):
-            edge?.exchanges.insert(Int(id.rawValue))
-            requestArrivesAtOwner(Int(id.rawValue), over: link, at: node)
-        case .abandoned(let id):
-            edge?.exchanges.remove(Int(id.rawValue))
-            abandoned(Int(id.rawValue), over: link, at: node)
+        case .closed(let id, _): socketClosed(Int(id.rawValue), over: link, at: node)
+        case .requested(let id, _, _): requestArrivesAtOwner(Int(id.rawValue), over: link, at: node)
+        case .abandoned(let id): abandoned(Int(id.rawValue), over: link, at: node)
         case .openedSocketIO, .signOfLife, .tooSlow: break
         }
     }
@@ -118,7 +47,6 @@ extension SimulatedWorld {
 
     func adopt(_ socket: AdoptedSocket, over link: Int, at node: SimulatedNode) {
         let index = Int(socket.socket.rawValue)
-        node.edges[link]?.sockets.insert(index)
         if node === owner {
             statistics.adoptions += 1
             log("\(node.name) adopts socket \(index) of \(devices[links[index].device].id.text)")
@@ -186,10 +114,9 @@ extension SimulatedWorld {
         let link = LinkNumber.link(of: id.rawValue)
         let index = LinkNumber.edgeNumber(id.rawValue)
         guard link > 0 else { return respond(Int(index), status: reply.status, body: reply.body, at: node) }
-        guard let edge = node.edges[link] else { return }
-        edge.exchanges.remove(Int(index))
+        node.machine.responded(to: id.rawValue)
         let response = EdgeResponse(status: UInt16(clamping: reply.status), body: reply.body)
-        send(.command(.respond(EdgeExchangeID(rawValue: index), response)), over: edge.link, from: NodeLink.server)
+        command(.respond(EdgeExchangeID(rawValue: index), response), to: id.rawValue, from: node)
     }
 
     // MARK: Inputs and outputs of the switchboard
@@ -217,7 +144,7 @@ extension SimulatedWorld {
             checker.sent(frame, to: devices[links[index].device], on: index, at: now)
             checker.checkDurable(frame, to: devices[links[index].device].user)
             pass(bytes, to: id, from: node)
-        case .marked(let id, let call, let seq): mark(id, LogMark(call, seq: seq), at: node)
+        case .marked(let id, let call, let seq): node.machine.mark(id.rawValue, LogMark(call, seq: seq))
         case .bound(let id, let isBound): bind(id, isBound, at: node)
         case .ping(let id, let number):
             links[Int(LinkNumber.edgeNumber(id.rawValue))].pingedAt = now
@@ -237,7 +164,7 @@ extension SimulatedWorld {
     }
 
     func commitAtNode(_ changes: [Change], _ ticket: Ticket, _ node: SimulatedNode) {
-        node.lastTicket = max(node.lastTicket, ticket.rawValue)
+        node.machine.lastTicket = max(node.machine.lastTicket, ticket.rawValue)
         // A store that was closed takes nothing more.
         guard let store = node.store, store.release == nil || node.isReleasing else { return }
         store.queue.append(.commit(changes, ticket))
@@ -252,7 +179,7 @@ extension SimulatedWorld {
             let index = Int(LinkNumber.edgeNumber(id.rawValue))
             checker.checkDeposed(parsed(bytes), to: devices[links[index].device].user, by: deposed)
             pass(bytes, to: id, from: node)
-        case .marked(let id, let call, let seq): mark(id, LogMark(call, seq: seq), at: node)
+        case .marked(let id, let call, let seq): node.machine.mark(id.rawValue, LogMark(call, seq: seq))
         case .bound(let id, let isBound): bind(id, isBound, at: node)
         case .ping(let id, let number): ping(id, number, from: node)
         case .close(let id, let code, _, let isLost): close(id, code: code, discardingQueue: isLost, from: node)
@@ -287,26 +214,26 @@ extension SimulatedWorld {
             if node.sockets.contains(index), links[index].edge.isOpen { writesDown(parsed(bytes), on: index) }
             return
         }
-        guard let edge = node.edges[link] else { return }
-        var marks: [LogMark] = []
-        if let next = edge.mark, next.socket == index { marks = [next.mark] }
-        edge.mark = nil
+        let marks = node.machine.marks(of: id.rawValue)
         let command = OwnerCommand.send(Frame(withHeadroom: bytes), EdgeSocketID(rawValue: UInt64(index)), marks: marks)
-        send(.command(command), over: edge.link, from: NodeLink.server)
+        self.command(command, to: id.rawValue, from: node)
     }
 
-    private func mark(_ id: ConnectionID, _ mark: LogMark, at node: SimulatedNode) {
-        node.edges[LinkNumber.link(of: id.rawValue)]?.mark = (Int(LinkNumber.edgeNumber(id.rawValue)), mark)
+    /// Tells a socket's node which id the device of its client has been given.
+    func assignDevice(to socket: EdgeSocketID, over link: Int, from node: SimulatedNode) {
+        let id = ConnectionID(rawValue: LinkNumber.number(socket.rawValue, on: link))
+        let box = node === owner ? switchboard : node.deposed?.switchboard
+        if let device = box?.device(of: id) { command(.assign(socket, device), to: id.rawValue, from: node) }
     }
 
     private func bind(_ id: ConnectionID, _ isBound: Bool, at node: SimulatedNode) {
-        command(.bind(EdgeSocketID(rawValue: LinkNumber.edgeNumber(id.rawValue)), isBound), to: id, from: node)
+        command(.bind(EdgeSocketID(rawValue: LinkNumber.edgeNumber(id.rawValue)), isBound), to: id.rawValue, from: node)
     }
 
     private func ping(_ id: ConnectionID, _ number: UInt64, from node: SimulatedNode) {
         let socket = EdgeSocketID(rawValue: LinkNumber.edgeNumber(id.rawValue))
         guard LinkNumber.link(of: id.rawValue) > 0 else { return carryOut(.ping(socket, number), at: node) }
-        command(.ping(socket, number), to: id, from: node)
+        command(.ping(socket, number), to: id.rawValue, from: node)
     }
 
     private func close(_ id: ConnectionID, code: UInt16, discardingQueue: Bool, from node: SimulatedNode) {
@@ -314,11 +241,12 @@ extension SimulatedWorld {
         guard LinkNumber.link(of: id.rawValue) > 0 else {
             return closeSocket(Int(socket.rawValue), code: code, at: node)
         }
-        command(.close(socket, code: code, reason: "", discardingQueue: discardingQueue), to: id, from: node)
+        command(.close(socket, code: code, reason: "", discardingQueue: discardingQueue), to: id.rawValue, from: node)
     }
 
-    private func command(_ command: OwnerCommand, to id: ConnectionID, from node: SimulatedNode) {
-        guard let edge = node.edges[LinkNumber.link(of: id.rawValue)] else { return }
-        send(.command(command), over: edge.link, from: NodeLink.server)
+    /// Sends a command to the node that has the socket or request of this number.
+    private func command(_ command: OwnerCommand, to number: UInt64, from node: SimulatedNode) {
+        guard let id = node.machine.link(of: number), let (link, end) = node.links[id] else { return }
+        send(.command(command), over: link, from: end)
     }
 }

@@ -3,51 +3,85 @@ import CallPorts
 import Cluster
 import Switchboard
 
-/// Carries out what a node's tenure decides, as `Gateway` does.
+/// Carries out what a node decides, as `Node` does.
 extension SimulatedWorld {
-    func passToTenure(_ input: Tenure.Input, at node: SimulatedNode) {
-        var effects: [Tenure.Effect] = []
-        let before = node.tenure.state
-        node.tenure.handle(input, at: moment(of: node), into: &effects)
-        node.newestKnown = max(node.newestKnown, node.tenure.newestEpoch)
-        if node.tenure.state != before { log("\(node.name): \(node.tenure.state)") }
-        let life = node.life
-        for effect in effects where node.life == life { performTenureEffect(effect, at: node) }
+    func pass(_ input: NodeMachine.Input, to node: SimulatedNode) {
+        let before = node.machine.tenure.state
+        node.machine.handle(input, at: moment(of: node), into: &node.effects)
+        node.newestKnown = max(node.newestKnown, node.machine.tenure.newestEpoch)
+        if node.machine.tenure.state != before { log("\(node.name): \(node.machine.tenure.state)") }
+        performEffects(of: node)
     }
 
-    private func performTenureEffect(_ effect: Tenure.Effect, at node: SimulatedNode) {
+    /// Returns why a node does not serve another one that connects; `nil` = that one may prove itself.
+    func refusal(of peer: Hello, by node: SimulatedNode) -> NodeFrame.LinkRefusal? {
+        let refusal = node.machine.refusal(of: peer, at: moment(of: node), into: &node.effects)
+        performEffects(of: node)
+        return refusal
+    }
+
+    /// Confirms the events whose changes are durable.
+    func confirmEvents(at node: SimulatedNode) {
+        let box = node === owner ? switchboard : node.deposed?.switchboard
+        node.machine.confirmEvents(hasChanges: box?.hasChanges == true, into: &node.effects)
+        performEffects(of: node)
+    }
+
+    private func performEffects(of node: SimulatedNode) {
+        guard !node.isPerforming else { return }
+        node.isPerforming = true
+        let life = node.life
+        while !node.effects.isEmpty, node.life == life {
+            var batch: [NodeMachine.Effect] = []
+            swap(&batch, &node.effects)
+            for effect in batch where node.life == life { perform(effect, at: node) }
+        }
+        node.isPerforming = false
+    }
+
+    private func perform(_ effect: NodeMachine.Effect, at node: SimulatedNode) {
         switch effect {
         case .readRow: ask(.read, node)
-        case .claim(let epoch, let known):
-            if node.isEnding {
-                passToTenure(.claimFailed, at: node)
-            } else {
-                ask(.claim(after: epoch, above: known), node)
-            }
-        case .gather: becomeOwner(node)
-        case .serve: beginServing(node)
-        case .release(let epoch, let heir): releaseCalls(epoch, heir: heir, node)
-        case .drop: drop(node)
-        case .connect(let owner, let address): connect(node, to: owner, at: address)
-        case .attach(let epoch): passToAttachment(.attached(epoch), at: node)
-        case .disconnect: disconnect(node)
-        case .depose(let epoch):
-            if let link = node.ownerLink, link.ends[NodeLink.client].isOpen {
-                send(.deposed(by: epoch), over: link, from: 0)
-            }
-        case .announceStall(let isStalled):
-            for edge in edges(of: node) { send(.storeStalled(isStalled), over: edge.link, from: 1) }
-        case .announceRelease(let heir):
-            confirmEvents(at: node)
-            for edge in edges(of: node) {
-                send(.released(heir: heir), over: edge.link, from: 1)
-                endLink(edge.link, at: NodeLink.server)
-            }
-            node.edges = [:]
+        case .claim(let epoch, let known): ask(.claim(after: epoch, above: known), node)
+        case .giveBack(let epoch, let heir):
+            node.claimed = nil
+            releaseRow(epoch, to: heir)
+            after(1, node, .released(epoch))
+        case .connect(let link, let address): connect(node, to: address, as: link)
+        case .send(let link, let frame): send(frame, over: link, of: node)
+        case .close(let link), .closeAfterWriting(let link): close(link, of: node)
+        case .refuse(let link, let refusal):
+            if let (link, end) = node.links[link] { post(.refused(refusal), over: link, from: end) }
+            close(link, of: node)
+        case .beginOwnership: becomeOwner(node)
+        case .serve:
+            node.passesEventsOn = false
+            guard node === owner else { return }
+            checker.serverSince = now
+            after(1, node, .ownerTimer)
+        case .endOwnership(let epoch, let heir):
+            node.passesEventsOn = true
+            releaseCalls(epoch, heir: heir, node)
+        case .dropCalls: drop(node)
+        case .decide(let event, let link): decideEvent(event, over: link, at: node)
+        case .adopt(let socket, let link): adopt(socket, over: link, at: node)
+        case .assignDevice(let socket, let link): assignDevice(to: socket, over: link, from: node)
+        case .carryOut(let command): carryOut(command, at: node)
+        case .refuseRequest(let id): refuse(Int(id.rawValue), at: node)
+        case .beginAnew:
+            // A deposed node begins anew, in the same process; a node that has released the calls ends.
+            let beginsAnew = !node.isEnding
+            end(node, code: 1001)
+            if beginsAnew { after(nodeDraws.within(5...80), node, .begins) }
+        // The end of the run closes the sockets.
+        case .closeOwnSockets: break
+        case .sendRevocations, .revoke, .revocationDone, .note: break
         }
     }
 
-    func edges(of node: SimulatedNode) -> [SimulatedEdge] { node.edges.values.sorted { $0.number < $1.number } }
+    private func send(_ frame: NodeFrame, over number: LinkID, of node: SimulatedNode) {
+        if let (link, end) = node.links[number] { send(frame, over: link, from: end) }
+    }
 
     // MARK: The beginning of an ownership
 
@@ -57,8 +91,6 @@ extension SimulatedWorld {
         node.claimed = nil
         nodeStores += 1
         node.store = NodeStore(epoch: claimed.epoch, number: nodeStores)
-        node.lastTicket = 0
-        node.durableTicket = 0
         let box = SwitchboardBox(
             Switchboard(
                 policy: policy,
@@ -87,28 +119,11 @@ extension SimulatedWorld {
         log("\(node.name) owns the calls, \(claimed.calls.count) calls kept")
     }
 
-    /// Begins to decide: this node's own sockets are adopted, and the events that have waited are handled.
-    private func beginServing(_ node: SimulatedNode) {
-        guard let epoch = node.tenure.ownEpoch else { return }
-        if node === owner { checker.serverSince = now }
-        passToAttachment(.attached(epoch), at: node)
-        var waiting: [(link: Int, number: UInt64, event: EdgeEvent)] = []
-        swap(&waiting, &node.eventsBeforeServing)
-        for one in waiting { takeAsOwner(one.event, number: one.number, over: one.link, at: node) }
-        if node === owner { after(1, node, .ownerTimer) }
-    }
-
     // MARK: The end of an ownership
 
     /// Commits everything and releases the calls; the loop waits for that.
     private func releaseCalls(_ epoch: OwnerEpoch, heir: NodeID?, _ node: SimulatedNode) {
-        guard let store = node.store, store.epoch == epoch else {
-            // The claim has come after the end was decided.
-            node.claimed = nil
-            releaseRow(epoch, to: heir)
-            after(1, node, .released(epoch))
-            return
-        }
+        guard let store = node.store, store.epoch == epoch else { return }
         log("\(node.name) releases the calls to \(heir?.text ?? "any node")")
         if node === owner { flush() }
         confirmEvents(at: node)
@@ -132,16 +147,10 @@ extension SimulatedWorld {
 
     /// Drops the calls, which this node owns no longer.
     private func drop(_ node: SimulatedNode) {
-        for edge in edges(of: node) { endLink(edge.link, at: NodeLink.server) }
-        node.edges = [:]
-        node.eventsBeforeServing = []
+        node.passesEventsOn = true
         if node === owner { loseOwner() }
         node.store = nil
         node.deposed = nil
-        // A deposed node begins anew, in the same process; a node that has released the calls ends.
-        let beginsAnew = !node.isEnding
-        end(node, code: 1001)
-        if beginsAnew { after(nodeDraws.within(5...80), node, .begins) }
     }
 
     /// Records that another node has raised the epoch: nothing that is not durable yet becomes durable.
@@ -169,8 +178,8 @@ extension SimulatedWorld {
             node: node.number,
             durability: claimed?.durability ?? checker.durability,
             names: names,
-            lastTicket: Ticket(rawValue: node.lastTicket),
-            committed: Ticket(rawValue: node.durableTicket)
+            lastTicket: Ticket(rawValue: node.machine.lastTicket),
+            committed: Ticket(rawValue: node.machine.durableTicket)
         )
         for item in node.store?.queue ?? [] {
             guard case .commit(let changes, let ticket) = item, ticket > node.store?.durable ?? ticket else { continue }

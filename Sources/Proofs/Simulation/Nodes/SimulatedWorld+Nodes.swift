@@ -4,8 +4,8 @@ import Cluster
 import SeededRandom
 import Switchboard
 
-/// A server of several nodes: each runs the real `Tenure`, `Attachment` and `LinkWatch`, and the owner the real
-/// switchboard. The world plays the database, the links, and the glue that `Gateway` has around these machines.
+/// A server of several nodes: each runs the real `NodeMachine`, and the owner the real switchboard. The world plays the
+/// database, the links, and the sockets.
 extension SimulatedWorld {
     /// Whether this world has several nodes.
     var hasNodes: Bool { nodeCount > 0 }
@@ -13,7 +13,7 @@ extension SimulatedWorld {
     /// Whether the server's timers count: an owner that gathers the other nodes, or stands still, decides nothing.
     var ownerDecides: Bool {
         guard hasNodes else { return true }
-        return owner.map { $0.tenure.isServing && !$0.isStopped } ?? false
+        return owner.map { $0.isServing && !$0.isStopped } ?? false
     }
 
     /// The moment on a node's clock.
@@ -47,17 +47,14 @@ extension SimulatedWorld {
         node.isReleasing = false
         node.isEnding = false
         node.held = []
-        node.tenure = Tenure(node: node.id)
-        node.attachment = Attachment(at: moment(of: node))
-        node.isReady = false
+        node.machine = NodeMachine(node: node.id, at: moment(of: node))
+        node.machine.clockLead = .milliseconds(-node.ahead)
+        node.passesEventsOn = true
         node.newestKnown = .none
-        node.isRejectingInput = false
         node.timerAt = nil
-        node.lastTicket = 0
-        node.durableTicket = 0
         seenNodes[node.id] = now
         log("\(node.name) begins as \(node.id.text)")
-        passToTenure(.started, at: node)
+        pass(.started, to: node)
         endTurn(of: node)
     }
 
@@ -77,9 +74,9 @@ extension SimulatedWorld {
         node.life += 1
         node.sockets = []
         node.exchanges = []
-        node.ownerLink = nil
-        node.edges = [:]
-        node.eventsBeforeServing = []
+        node.links = [:]
+        node.attempt = nil
+        node.effects = []
         for event in node.held { lose(event) }
         node.held = []
         node.claimed = nil
@@ -123,13 +120,13 @@ extension SimulatedWorld {
     private func handleEvent(_ event: NodeEvent, at node: SimulatedNode) {
         switch event {
         case .timer(let number): if number == node.timer { timerDue(at: node) }
-        case .row(let row): passToTenure(row.map { .rowRead($0) } ?? .rowUnreadable, at: node)
-        case .loading: passToTenure(.loading, at: node)
+        case .row(let row): pass(.rowRead(row), to: node)
+        case .loading: pass(.loading, to: node)
         case .claimed(let claimed, let others):
             node.claimed = claimed
-            passToTenure(.claimed(claimed.epoch, others: others), at: node)
-        case .claimLost: passToTenure(.claimLost, at: node)
-        case .claimFailed: passToTenure(.claimFailed, at: node)
+            pass(.claimed(claimed.epoch, others: others), to: node)
+        case .claimLost: pass(.claimLost, to: node)
+        case .claimFailed: pass(.claimFailed, to: node)
         case .committed(let store, let attempt):
             if let store = self.store(store, of: node) { transactionCommitted(attempt, store, node) }
         case .refused(let store): if let store = self.store(store, of: node) { refused(store, node) }
@@ -140,20 +137,20 @@ extension SimulatedWorld {
         case .report(let store, let report):
             if self.store(store, of: node) != nil { passReport(report, to: node) }
         case .closed(let store): if let store = self.store(store, of: node) { storeClosed(store, node) }
-        case .released(let epoch): passToTenure(.released(epoch), at: node)
+        case .released(let epoch): pass(.released(epoch), to: node)
         case .connected(let attempt, let link): connected(attempt, link, node)
         case .arrived(let link, let end, let message): arrived(message, over: link, at: end, node)
         case .socketOpened(let index): socketOpened(index, at: node)
         case .socketReceived(let index, let frame):
-            takeAsEdge(.received(EdgeSocketID(rawValue: UInt64(index)), frame), at: node)
+            socketEvent(.received(EdgeSocketID(rawValue: UInt64(index)), frame), at: node)
         case .socketPonged(let index, let ping):
-            takeAsEdge(.ponged(EdgeSocketID(rawValue: UInt64(index)), ping), at: node)
+            socketEvent(.ponged(EdgeSocketID(rawValue: UInt64(index)), ping), at: node)
         case .socketClosed(let index):
             guard node.sockets.remove(index) != nil else { return }
             links[index].edge.isOpen = false
-            takeAsEdge(.closed(EdgeSocketID(rawValue: UInt64(index)), code: nil), at: node)
+            socketEvent(.closed(EdgeSocketID(rawValue: UInt64(index)), code: nil), at: node)
         case .requested(let index): requestArrives(index, at: node)
-        case .ownerTimer: if node === owner, node.tenure.isServing { serve(.deadlineReached) }
+        case .ownerTimer: if node === owner, node.isServing { serve(.deadlineReached) }
         case .pushArrives(let push, let run): nodePushArrives(push, run, node)
         case .pushResult(let id, let result, let run): if node === owner { pushResult(run, id, result) }
         case .begins: begin(node)
@@ -163,15 +160,14 @@ extension SimulatedWorld {
     /// Ends a turn of a node's loop: confirms what is durable, and sets the timer.
     func endTurn(of node: SimulatedNode) {
         guard node.isRunning, !node.isStopped else { return }
-        if node.isEnding, node.hasEnded { return end(node, code: 1001) }
+        if node.isEnding, node.machine.hasEnded { return end(node, code: 1001) }
         confirmEvents(at: node)
         planTimer(of: node)
     }
 
     private func planTimer(of node: SimulatedNode) {
-        var next = node.tenure.deadline
+        var next = node.machine.deadline
         func consider(_ moment: Moment?) { if let moment { next = min(next ?? moment, moment) } }
-        if !node.tenure.isServing { consider(node.attachment.deadline) }
         for link in nodeLinks {
             for end in link.ends where end.node == node.number && end.life == node.life && !end.isClosed {
                 consider(end.watch?.deadline)
@@ -190,12 +186,8 @@ extension SimulatedWorld {
         node.timerAt = nil
         for link in links(of: node) { check(link, of: node) }
         let life = node.life
-        if let due = node.tenure.deadline, due <= moment(of: node) { passToTenure(.deadlineReached, at: node) }
+        pass(.deadlineReached, to: node)
         guard node.life == life else { return }
-        if !node.tenure.isServing, let due = node.attachment.deadline, due <= moment(of: node) {
-            if node.tenure.isLoading { passToAttachment(.ownerComing, at: node) }
-            passToAttachment(.deadlineReached, at: node)
-        }
         if let due = node.deposed?.switchboard.deadline, due <= moment(of: node) { decide(.deadlineReached, at: node) }
     }
 
@@ -233,7 +225,7 @@ extension SimulatedWorld {
         let life = node.life
         if node === owner {
             checker.serverSince = now
-            if node.tenure.isServing { if nodeDraws.percent(50) { serve(.deadlineReached) } else { flush() } }
+            if node.isServing { if nodeDraws.percent(50) { serve(.deadlineReached) } else { flush() } }
         } else if node.deposed != nil {
             decide(.deadlineReached, at: node)
         }
@@ -257,6 +249,6 @@ extension SimulatedWorld {
         node.timer += 1
         after(10, node, .timer(node.timer))
         confirmEvents(at: node)
-        if node === owner, node.tenure.isServing { after(1, node, .ownerTimer) }
+        if node === owner, node.isServing { after(1, node, .ownerTimer) }
     }
 }

@@ -77,7 +77,7 @@ extension Gateway {
     /// The bytes that wait for the other loop or the other node of a socket.
     private func bytesWaiting(with socket: SocketID) -> Int {
         let link = LinkNumber.link(of: socket.rawValue)
-        guard link == 0 else { return node?.edgeLinks[link]?.link.bytesWaiting ?? 0 }
+        guard link == 0 else { return node?.bytesWaiting(with: socket) ?? 0 }
         return workers[socket.loop - 1].bytesUnderWay
     }
 
@@ -108,7 +108,7 @@ extension Gateway {
         } else if LinkNumber.link(of: number) == 0 {
             workers[SocketID(rawValue: number).loop - 1].queue(command, bytes: bytes)
         } else {
-            node?.sendCommand(command, over: LinkNumber.link(of: number))
+            node?.sendCommand(command, to: number)
         }
     }
 

@@ -67,37 +67,36 @@ extension Gateway {
         func exchange(_ id: EdgeExchangeID) -> ExchangeID {
             ExchangeID(rawValue: LinkNumber.number(id.rawValue, on: link))
         }
-        let edge = node?.edgeLinks[link]
         switch event {
         case .opened(let id, let principal, let device):
-            edge?.sockets.insert(socket(id))
-            var principal = principal
-            if link != 0, let node {
-                principal = principal.shifted(by: .milliseconds(-node.clockLead.milliseconds))
-                // The edge has counted only the connects to itself.
-                if let refusal = router.connects.refusal(of: principal, at: now) {
-                    return close(socket(id), code: 4429, reason: refusal.message)
-                }
+            // The edge has counted only the connects to itself.
+            if link != 0, let refusal = router.connects.refusal(of: principal, at: now) {
+                return close(socket(id), code: 4429, reason: refusal.message)
             }
             decide(.opened(socket(id), Admission(principal: principal, device: device)))
-            if device == nil, principal.device == nil { node?.assignDevice(to: socket(id)) }
-        case .openedSocketIO(let id, let head):
-            edge?.sockets.insert(socket(id))
-            decide(.forwardedSocketIO(socket(id), RequestHead(head)))
+        case .openedSocketIO(let id, let head): decide(.forwardedSocketIO(socket(id), RequestHead(head)))
         case .received(let id, let bytes): decide(.received(socket(id), bytes))
         case .ponged(let id, let number): decide(.ponged(socket(id), number))
         case .signOfLife(let id): decide(.signOfLife(socket(id)))
         case .tooSlow(let id): decide(.tooSlow(socket(id)))
-        case .closed(let id, let code):
-            edge?.sockets.remove(socket(id))
-            decide(.closed(socket(id), code: code))
-        case .requested(let id, let head, let body):
-            edge?.exchanges.insert(exchange(id))
-            decide(.forwarded(exchange(id), RequestHead(head), body))
-        case .abandoned(let id):
-            edge?.exchanges.remove(exchange(id))
-            decide(.abandoned(exchange(id)))
+        case .closed(let id, let code): decide(.closed(socket(id), code: code))
+        case .requested(let id, let head, let body): decide(.forwarded(exchange(id), RequestHead(head), body))
+        case .abandoned(let id): decide(.abandoned(exchange(id)))
         }
+    }
+
+    /// Gives the switchboard a socket that it has not opened itself; 0 = the link of this node's own sockets.
+    func adopt(_ socket: AdoptedSocket, over link: Int) {
+        feed(
+            .adopted(
+                ConnectionID(rawValue: LinkNumber.number(socket.socket.rawValue, on: link)),
+                socket.principal,
+                device: socket.device,
+                assigned: socket.assigned,
+                openFor: socket.openFor,
+                seen: Dictionary(socket.seen.map { ($0.call, $0.seq) }) { max($0, $1) }
+            )
+        )
     }
 
     /// Takes a request that was not routed yet, because it arrived at an edge.

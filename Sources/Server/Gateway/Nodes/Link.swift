@@ -10,14 +10,12 @@ protocol LinkDelegate: AnyObject {
     /// Returns this node's hello, with a challenge.
     func hello(challenge: [UInt8]) -> Hello
     /// Returns why this node does not serve the connecting node `peer`; `nil` = the peer may prove itself.
-    ///
-    /// `own` says whether this node owns the calls.
-    func refusal(of peer: Hello, by own: Hello) -> NodeFrame.LinkRefusal?
+    func refusal(of peer: Hello) -> NodeFrame.LinkRefusal?
     /// Both sides have proved that they know the key; called once, before any frame.
     func opened(_ link: Link, by peer: Hello)
     func received(_ frame: NodeFrame, on link: Link)
     /// The link has ended; called once, but not after ``Link/close()`` or ``Link/closeAfterWriting()``.
-    func ended(_ link: Link, _ end: Link.End)
+    func ended(_ link: Link, _ end: LinkEnd)
 }
 
 /// One end of a link between two nodes: its bytes, its handshake and its pings.
@@ -27,18 +25,8 @@ protocol LinkDelegate: AnyObject {
 ///
 /// It is confined to the loop's thread.
 final class Link: TCPStreamDelegate {
-    /// The ways in which a link ends.
-    enum End: Equatable {
-        /// The other side has closed it, or its process has ended.
-        case closed
-        /// Nothing has arrived for too long, or the other side did not prove itself in time.
-        case silent
-        /// The other side does not serve the link.
-        case refused(NodeFrame.LinkRefusal)
-        /// The other side has broken the protocol; the text says how.
-        case fault(String)
-    }
-
+    /// The link's number, by which the node's machine knows it.
+    let id: LinkID
     let stream: TCPStream
     private let side: Hello.Side
     private let key: [UInt8]
@@ -56,7 +44,15 @@ final class Link: TCPStreamDelegate {
     private var unsent: [UInt8] = []
 
     /// Begins a link on a stream; the client, which has connected, sends its hello at once.
-    init(_ stream: TCPStream, as side: Hello.Side, key: [UInt8], delegate: any LinkDelegate, at now: Moment) {
+    init(
+        _ id: LinkID,
+        _ stream: TCPStream,
+        as side: Hello.Side,
+        key: [UInt8],
+        delegate: any LinkDelegate,
+        at now: Moment
+    ) {
+        self.id = id
         self.stream = stream
         self.side = side
         self.key = key
@@ -112,7 +108,7 @@ final class Link: TCPStreamDelegate {
         stream.closeAfterWriting()
     }
 
-    private func end(_ end: End) {
+    private func end(_ end: LinkEnd) {
         guard !hasEnded else { return }
         close()
         delegate?.ended(self, end)
@@ -166,7 +162,7 @@ final class Link: TCPStreamDelegate {
             if side == .server { sendHello() }
             guard let own, own.agreedVersion(with: hello) != nil else { return refuse(.version) }
             guard side == .server else { return }
-            if let refusal = delegate?.refusal(of: hello, by: own) { return refuse(refusal) }
+            if let refusal = delegate?.refusal(of: hello) { return refuse(refusal) }
             send(.proof(proof(of: side)))
         case .proof(let proof) where peer != nil && own != nil:
             let other: Hello.Side = side == .client ? .server : .client

@@ -60,14 +60,3 @@ extension HTTPResponse {
         problem = response.problem.map { .init(code: $0.code, message: $0.message) }
     }
 }
-
-extension Principal {
-    /// Returns the principal with its moments counted by another clock, which is ahead by a duration.
-    func shifted(by difference: Moment.Duration) -> Principal {
-        guard difference != .milliseconds(0) else { return self }
-        var principal = self
-        principal.expiresAt = expiresAt.map { $0 + difference }
-        principal.issuedAt = issuedAt.map { $0 + difference }
-        return principal
-    }
-}

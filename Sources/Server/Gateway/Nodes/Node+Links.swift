@@ -1,0 +1,131 @@
+import CallCore
+import CallPorts
+import CallWire
+import Cluster
+import LibWebSockets
+import ServerLog
+import Switchboard
+
+/// The links of a node.
+extension Node: LinkDelegate {
+    /// Accepts links.
+    func listen() throws(ServerError) {
+        _ = try server.listenForStreams(host: configuration.listen.host, port: configuration.listen.port) {
+            [unowned self] stream in accept(stream)
+        }
+    }
+
+    private func accept(_ stream: TCPStream) {
+        unprovenLinks.append(Link(machine.nextLink(), stream, as: .server, key: key, delegate: self, at: now))
+        if let place = UnprovenLinks.surplus(unprovenLinks.map(\.stream.peerAddress)) {
+            unprovenLinks.remove(at: place).close()
+        }
+    }
+
+    func connect(_ link: LinkID, to address: String) {
+        guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]) else {
+            return handle(.connectFailed(link, reason: "the address is not HOST:PORT"))
+        }
+        let host = address[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }
+        connectAttempt = server.connect(toHost: String(host), port: port) { [unowned self] result in
+            connectAttempt = nil
+            switch result {
+            case .success(let stream):
+                links[link] = Link(link, stream, as: .client, key: key, delegate: self, at: now)
+                handle(.connected(link))
+            case .failure(.refused): handle(.connectRefused(link))
+            case .failure(.failed(let reason)): handle(.connectFailed(link, reason: reason))
+            }
+        }
+    }
+
+    /// Ends a link, or the attempt to open it, at once.
+    func close(_ link: LinkID) {
+        if let link = links.removeValue(forKey: link) { return link.close() }
+        connectAttempt?.cancel()
+        connectAttempt = nil
+    }
+
+    /// Adds a frame to those that are written to a link at the end of the turn.
+    func send(_ frame: NodeFrame, over id: LinkID) {
+        guard let link = links[id], !link.send(frame), case .event(_, let event) = frame else { return }
+        // A frame has room for nearly everything that the server accepts: only odd requests and tokens do not fit.
+        var problem = HTTPResponse.problem(413, code: "too_large", message: "the request's head is too large")
+        if case .requested(_, let head, _) = event {
+            problem.headers = gateway.router.refusalHeaders(for: RequestHead(head))
+        }
+        handle(.eventTooLarge(event, response: EdgeResponse(problem)))
+    }
+
+    // MARK: LinkDelegate
+
+    func hello(challenge: [UInt8]) -> Hello { machine.hello(challenge: challenge) }
+
+    func opened(_ link: Link, by peer: Hello) {
+        unprovenLinks.removeAll { $0 === link }
+        links[link.id] = link
+        handle(.linkOpened(link.id, peer))
+    }
+
+    func received(_ frame: NodeFrame, on link: Link) { handle(.frameReceived(link.id, frame)) }
+
+    func ended(_ link: Link, _ end: LinkEnd) {
+        unprovenLinks.removeAll { $0 === link }
+        links[link.id] = nil
+        handle(.linkEnded(link.id, end, peer: link.peer))
+    }
+
+    // MARK: Commands to other nodes
+
+    /// The link of the node that has the socket or request of this number.
+    private func link(of number: UInt64) -> Link? { machine.link(of: number).flatMap { links[$0] } }
+
+    /// The bytes that wait for the node that has a socket.
+    func bytesWaiting(with socket: SocketID) -> Int { link(of: socket.rawValue)?.bytesWaiting ?? 0 }
+
+    /// Whether so much waits for the owner that clients must not send more.
+    var isOwnerLinkFull: Bool {
+        machine.ownerLinkID.flatMap { links[$0] }.map { $0.bytesWaiting > LoopLimits.events } ?? false
+    }
+
+    /// Sends a frame to a socket of another node; returns `false` if too much already waits for that node.
+    func send(_ frame: Frame, to socket: SocketID) -> Bool {
+        guard let link = link(of: socket.rawValue) else { return true }
+        guard link.bytesWaiting + frame.bytes.count <= LoopLimits.commands else { return false }
+        link.send(.command(.send(frame, EdgeSocketID(socket), marks: machine.marks(of: socket.rawValue))))
+        return true
+    }
+
+    /// Sends a command to the node that has the socket or request of this number.
+    func sendCommand(_ command: LoopCommand, to number: UInt64) {
+        guard let link = link(of: number) else { return }
+        switch command {
+        case .send(let frame, let socket): _ = send(frame, to: socket)
+        case .ping(let socket, let number): link.send(.command(.ping(EdgeSocketID(socket), number)))
+        case .close(let socket, let code, let reason, let discardingQueue):
+            link.send(
+                .command(.close(EdgeSocketID(socket), code: code, reason: reason, discardingQueue: discardingQueue))
+            )
+        case .respond(let exchange, let response):
+            machine.responded(to: number)
+            if !link.send(.command(.respond(EdgeExchangeID(exchange), EdgeResponse(response)))) {
+                let problem = HTTPResponse.problem(500, code: "internal_error", message: "the response is too large")
+                link.send(.command(.respond(EdgeExchangeID(exchange), EdgeResponse(problem))))
+            }
+        case .markAuthenticated(let exchange): link.send(.command(.markAuthenticated(EdgeExchangeID(exchange))))
+        case .stopListening, .count, .closeAll: break
+        }
+    }
+
+    /// Tells a socket's node whether the socket has state that no other owner can restore.
+    func bind(_ socket: SocketID, _ isBound: Bool) {
+        link(of: socket.rawValue)?.send(.command(.bind(EdgeSocketID(socket), isBound)))
+    }
+
+    /// Tells a socket's node which id the device of its client has been given.
+    func assignDevice(to socket: EdgeSocketID, over link: Int) {
+        let number = LinkNumber.number(socket.rawValue, on: link)
+        guard let device = gateway.switchboard?.device(of: ConnectionID(rawValue: number)) else { return }
+        self.link(of: number)?.send(.command(.assign(socket, device)))
+    }
+}

@@ -187,6 +187,7 @@ extension SimulatedWorld {
                     fail("I2", "\(device.id.text) is still in \(call.name) although all users have hung up")
                 }
             }
+            checkRevocations()
             after(0, .finish)
             return
         }

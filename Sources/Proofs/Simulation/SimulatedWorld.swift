@@ -62,6 +62,7 @@ final class SimulatedWorld {
     var seenNodes: [NodeID: Int64] = [:]
     /// When a fault of a node, of the database or between nodes last began or ended.
     var lastNodeFault = startTime
+    var revocations = NodeRevocations()
     /// When an owner last served.
     var lastServed = startTime
 

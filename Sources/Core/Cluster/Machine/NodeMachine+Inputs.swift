@@ -174,6 +174,13 @@ extension NodeMachine {
         /// Who has asked for it.
         package let asker: Asker
 
+        /// Creates a revocation of these parts.
+        package init(user: UserID, moment: Moment, asker: Asker) {
+            self.user = user
+            self.moment = moment
+            self.asker = asker
+        }
+
         var frame: NodeFrame { .revocation(user, upTo: moment) }
     }
 

@@ -49,6 +49,8 @@ final class SimulatedNode {
     var newestKnown = OwnerEpoch.none
     /// The node's ends of the links that the machine knows.
     var links: [LinkID: (link: NodeLink, end: Int)] = [:]
+    /// The users whose tokens the node refuses.
+    var revokedUsers: [UserID: Moment] = [:]
     /// The attempt to connect that is under way.
     var attempt: LinkID?
 

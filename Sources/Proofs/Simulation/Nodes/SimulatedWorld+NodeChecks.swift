@@ -3,6 +3,7 @@ import CallPorts
 import CallWire
 import Cluster
 import JSON
+import SeededRandom
 import Switchboard
 
 /// Checks that concern several nodes (I13, I15, I16).
@@ -12,6 +13,7 @@ extension SimulatedWorld {
     /// Checks that an owner serves (I16): some node has served within 5 s of the last change of a fault.
     func checkService() {
         after(500, .checkService)
+        if !isHealed, nodeDraws.percent(5) { revokeTokens(at: simulatedNodes[nodeDraws.below(nodeCount)]) }
         if let owner, owner.isServing, !owner.isStopped, reachesDatabase(owner) {
             lastServed = now
             return

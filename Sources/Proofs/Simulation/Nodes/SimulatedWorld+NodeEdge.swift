@@ -87,7 +87,9 @@ extension SimulatedWorld {
         case .close(let id, let code, _, _): closeSocket(Int(id.rawValue), code: code, at: node)
         case .respond(let id, let response):
             respond(Int(id.rawValue), status: Int(response.status), body: response.body, at: node)
-        case .markAuthenticated, .bind, .assign, .revoke: break
+        case .revoke(let user, let moment):
+            node.revokedUsers[user] = moment + .milliseconds(-node.machine.clockLead.milliseconds)
+        case .markAuthenticated, .bind, .assign: break
         }
     }
 

@@ -158,6 +158,7 @@ extension SimulatedWorld {
         case .submit(let query, let id):
             node.store?.queue.append(.query(query, id))
             if let store = node.store { pump(store, node) }
+        case .revoked, .done: performRevocation(output, at: node)
         default: return false
         }
         return true
@@ -201,7 +202,8 @@ extension SimulatedWorld {
             let index = Int(LinkNumber.edgeNumber(id.rawValue))
             checkDeposed(reply, to: index, by: deposed)
             sendReply(reply, to: id, from: node)
-        case .revoked, .done, .note, .audit, .trace: break
+        case .revoked, .done: performRevocation(output, at: node)
+        case .note, .audit, .trace: break
         }
     }
 

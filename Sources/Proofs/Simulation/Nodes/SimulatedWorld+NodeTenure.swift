@@ -66,6 +66,9 @@ extension SimulatedWorld {
         case .decide(let event, let link): decideEvent(event, over: link, at: node)
         case .adopt(let socket, let link): adopt(socket, over: link, at: node)
         case .assignDevice(let socket, let link): assignDevice(to: socket, over: link, from: node)
+        case .sendRevocations(let link): sendRevocations(over: link, of: node)
+        case .revoke(let revocation, let moment): decideRevocation(revocation, before: moment, at: node)
+        case .revocationDone(let id): revocationDone(id)
         case .carryOut(let command): carryOut(command, at: node)
         case .refuseRequest(let id): refuse(Int(id.rawValue), at: node)
         case .beginAnew:
@@ -75,11 +78,11 @@ extension SimulatedWorld {
             if beginsAnew { after(nodeDraws.within(5...80), node, .begins) }
         // The end of the run closes the sockets.
         case .closeOwnSockets: break
-        case .sendRevocations, .revoke, .revocationDone, .note: break
+        case .note: break
         }
     }
 
-    private func send(_ frame: NodeFrame, over number: LinkID, of node: SimulatedNode) {
+    func send(_ frame: NodeFrame, over number: LinkID, of node: SimulatedNode) {
         if let (link, end) = node.links[number] { send(frame, over: link, from: end) }
     }
 
@@ -89,6 +92,7 @@ extension SimulatedWorld {
     private func becomeOwner(_ node: SimulatedNode) {
         guard let claimed = node.claimed else { return }
         node.claimed = nil
+        for (user, moment) in claimed.state.revocations { node.revokedUsers[user] = moment }
         nodeStores += 1
         node.store = NodeStore(epoch: claimed.epoch, number: nodeStores)
         let box = SwitchboardBox(

@@ -50,6 +50,7 @@ extension SimulatedWorld {
         node.machine = NodeMachine(node: node.id, at: moment(of: node))
         node.machine.clockLead = .milliseconds(-node.ahead)
         node.passesEventsOn = true
+        node.revokedUsers = [:]
         node.newestKnown = .none
         node.timerAt = nil
         seenNodes[node.id] = now

@@ -1,4 +1,3 @@
-import CallCore
 import CallPorts
 import Crypto
 import Diagnostics
@@ -7,9 +6,6 @@ import Gateway
 import Glibc
 import Identity
 import LibWebSockets
-import MemoryStore
-import Postgres
-import PostgresStore
 import Pushes
 import SQLiteStore
 import ServerLog
@@ -22,7 +18,7 @@ struct ServerApplication {
     /// Reads the settings again.
     private let reread: @Sendable () throws(UsageError) -> ServeSettings
     let clock = ServerClock()
-    private let beganAt = ContinuousClock.now
+    let beganAt = ContinuousClock.now
 
     /// Creates a server with these settings; `reread` returns the settings to use when keys are to be read again.
     init(_ settings: ServeSettings, reread: (@Sendable () throws(UsageError) -> ServeSettings)? = nil) {
@@ -46,30 +42,15 @@ struct ServerApplication {
         defer { startWatch.end() }
         if !settings.isInMemory { try DataFolderSetup.prepare(settings.data) }
         try StartCheck.require(settings)
-        let audit = try AuditLog(settings.auditLog)
-        let keys = try Keys(settings, audit: audit, at: clock.now(), log)
-        var warnings = settings.warnings + keys.warnings
-        let coturn = try settings.turn.map { turn throws(UsageError) in
-            try CoturnCredentials(turn, clock) { warnings.append($0) }
-        }
-        let renewal = try settings.tls.map { files throws(UsageError) in try CertificateRenewal(files, log) }
-        var configuration = configuration(log)
-        configuration.certificateExpiry = { renewal?.expiry }
-        configuration.logLines = { LineFigures(dropped: writer.dropped, suppressed: log.suppressed) }
-        let keySetFetcher = keys.tokens.keySetFetcher
-        configuration.keySet = { keySetFetcher.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
+        let parts = try ServerParts(settings, clock, log)
         let pushServices = Monitor<PushServices?>(nil)
-        configuration.outbound = { OutboundFigures.all(pushServices.withLock { $0 }, keySetFetcher) }
-        configuration.operatorPage = try CallsPage(settings, audit: audit, log)
-        configuration.audit = { audit.record($0) }
-        configuration.auditLines = { LineFigures(dropped: audit.dropped, suppressed: audit.suppressed) }
-        configuration.refusedTokens = { audit.refused }
+        var configuration = try configuration(parts, pushServices, writer, log)
         // The fetch of the issuer's keys begins before the store is opened. Opening takes time, so the keys have
         // usually arrived when the server listens.
-        keySetFetcher?.tick()
-        defer { keySetFetcher?.shutdown() }
+        parts.keySetFetcher?.tick()
+        defer { parts.keySetFetcher?.shutdown() }
         configuration.policy.applicationServerKey = try webPushConfiguration(makesKey: true)?.applicationServerKey
-        let gateway = Gateway(configuration: configuration, authenticator: keys.authenticator, log: log)
+        let gateway = Gateway(configuration: configuration, authenticator: parts.keys.authenticator, log: log)
         let push = try PushServices(self, log) { [weak gateway] id, result in gateway?.take(id, result) }
         pushServices.withLock { $0 = push }
         var folderLock: DataFolderLock?
@@ -78,112 +59,53 @@ struct ServerApplication {
             if settings.store != nil {
                 folderLock = try DataFolderLock(folder: settings.data, lockWait: lockWait(log))
             }
-            if let nodes = settings.nodes, let database = settings.store {
-                try open(gateway, as: nodes, in: database, push, keys, coturn, log)
-            } else {
-                let store = try makeStore(for: gateway, log)
-                try gateway.open(store: store, push: push, capabilities: keys.capabilities, turnCredentials: coturn)
-            }
-            // A start that has failed, with a mistake in the URL for instance, has moved no calls.
-            if let url = settings.storeURL { DatabaseNote.write(url, in: settings.data) }
+            try open(gateway, push, parts, log)
         } catch let failure as StoreFailure {
             guard !SignalWatch.hasPending else {
                 log.notice("stopped")
                 return
             }
             throw UsageError(failure.message)
-        } catch ServerError.badCertificate(_, let reason) {
-            throw settings.tls.map { TLSFiles(tls: $0).refusal(reason) } ?? UsageError(reason)
-        } catch ServerError.unreadableFile(let path, let reason) {
-            let option = path == settings.tls?.certificatePath ? "--tls-cert" : "--tls-key"
-            throw UsageError("\(option): cannot read \(SecretFile.shown(path)): \(reason)")
-        } catch ServerError.portTaken(let host, let port) {
-            throw UsageError("\(settings.address(host, port)): another process listens there: stop it, or change this")
-        } catch ServerError.cannotListen(let host, let port, let reason) {
-            throw UsageError("\(settings.address(host, port)): cannot listen there: \(reason)")
-        } catch {
-            throw UsageError("\(error)")
-        }
-        let descriptors = Rating.descriptors(wanted: settings.maxConnections)
-        if descriptors.grade == .error { warnings.append(descriptors.text) }
-        for warning in warnings { log.warning(about: OperatorText(warning)) }
-        if settings.store == nil, !settings.isInMemory, let note = DatabaseNote(in: settings.data) {
-            log.warning(
-                "the calls were in a PostgreSQL database, and this start goes on with the older ones in the data folder",
-                [.data(OperatorText(settings.data))]
-            )
-            note.remove()
-        }
-        if settings.apns == nil {
-            log.warning(
-                settings.firebase == nil && settings.webPush == nil
-                    ? "no APNs key is configured: pushes are only logged, and sleeping devices do not ring"
-                    : "no APNs key is configured: pushes to Apple devices are only logged"
-            )
-        }
-        if settings.trustsUnverifiedSocketIOUsers {
-            log.warning(
-                """
-                --socketio-trust-register: ANYBODY who reaches this server is whoever they say they are, takes that user's \
-                calls and rings anyone in their name. Only for old builds behind a private network
-                """
-            )
-        }
+        } catch { throw refusal(of: error) }
+        warn(parts.warnings, log)
         // The log lines so far are written before the line `listening on …`, so that a script that waits for that line
         // finds them.
         LogWriter.waitUntilWritten(limitMilliseconds: 1_000)
         announce(gateway, log)
-        audit.write("started", [("version", .text(Version.text))])
+        parts.audit.write("started", [("version", .text(Version.text))])
         // Deferred blocks run in reverse order, so `audit.end()` runs before the deferred `waitUntilWritten` above,
         // which then waits for the audit lines too.
-        defer { audit.end() }
-        let serve = { @Sendable [weak gateway] (certificate: ServerCertificate) in gateway?.serve(certificate) ?? () }
-        let keyRenewal = KeyRenewal(
-            settings: reread,
-            tokens: keys.tokens,
-            capabilityKeys: keys.capabilityKeys,
-            coturn: coturn,
-            push: push,
-            clock: clock,
-            audit: audit,
-            log: log
-        )
-        let commandFolder = settings.isInMemory ? nil : CommandFolder(folder: settings.data)
-        let scanCommands = { @Sendable [weak gateway] in
-            commandFolder?.scan(reportingCommands: { audit.record($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
-        }
+        defer { parts.audit.end() }
+        let upkeep = Upkeep(parts, keyRenewal(parts, push, log), commandFolder, clock, gateway, log)
         // Carries out the commands that were left while no server ran, before any client is served.
-        scanCommands()
-        let tick: SignalWatch.Action = { [clock, weak gateway] in
-            for event in clock.takeEvents() { gateway?.take(event) }
-            renewal?.reloadIfChanged(serve)
-            gateway?.renewTickets()
-            scanCommands()
-            keyRenewal.tick()
-            keySetFetcher?.tick()
-            audit.tick()
-            log.writeSums()
-        }
-        let reload = { @Sendable in
-            if renewal?.load(serve) == nil { log.notice("SIGHUP: no certificate is configured") }
-            keyRenewal.load()
-            do throws(UsageError) { try audit.reopen() } catch {
-                log.error(
-                    "the audit log cannot be reopened; the previous file stays in use",
-                    [.error(about: OperatorText("\(error)"))]
-                )
-            }
-        }
-        let actions = Self.actions(reload, threshold, log)
+        upkeep.scanCommands()
+        try serve(gateway, push, upkeep, endingStart: startWatch, watch, threshold)
+    }
+
+    /// Runs the loops of a gateway that is open until SIGTERM or SIGINT, and then ends the push services.
+    private func serve(
+        _ gateway: Gateway,
+        _ push: PushServices,
+        _ upkeep: Upkeep,
+        endingStart startWatch: StartWatch,
+        _ watch: SignalWatch,
+        _ threshold: LogThreshold
+    ) throws(UsageError) {
+        let log = upkeep.log
         let loopWatch = LoopWatch(
             gateway.loopPosts,
-            clients: push.loopPosts + (keySetFetcher.map { fetcher in [{ fetcher.onLoop($0) }] } ?? []),
+            clients: push.loopPosts
+                + (upkeep.parts.keySetFetcher.map { fetcher in [{ fetcher.onLoop($0) }] } ?? []),
             ServiceManager(ProcessInfo.processInfo.environment),
             log
         )
         loopWatch.serves()
         startWatch.end()
-        watch.start(on: actions, everySecond: tick, watching: { loopWatch.tick() }) { [weak gateway] in
+        watch.start(
+            on: Self.actions({ upkeep.reload() }, threshold, log),
+            everySecond: { upkeep.tick() },
+            watching: { loopWatch.tick() }
+        ) { [weak gateway] in
             loopWatch.stops()
             gateway?.drain()
         }
@@ -191,44 +113,9 @@ struct ServerApplication {
         loopWatch.gatewayEnded()
         push.shutdown(limitMilliseconds: 2_000)
         if let failure = gateway.storeFailure { throw UsageError(failure.message) }
-        if gateway.needsNewRun, !SignalWatch.hasPending { try beginAnew(audit, log) }
+        if gateway.needsNewRun, !SignalWatch.hasPending { try beginAnew(upkeep.parts.audit, log) }
         log.writeSums(isLast: true)
         log.notice("stopped")
-    }
-
-    /// Opens the gateway as one node of several, which use one database.
-    private func open(
-        _ gateway: Gateway,
-        as nodes: NodeSettings,
-        in database: ConnectionSettings,
-        _ push: any PushSender,
-        _ keys: Keys,
-        _ coturn: CoturnCredentials?,
-        _ log: ServerLog
-    ) throws {
-        let options = try storeOptions(database, for: gateway, log)
-        // A name that an operator recognizes, and a part that differs in each run.
-        let run = Base64URL.encode(SecureRandom.bytes(6))
-        guard let id = NodeID("\(options.machine.prefix(40))-\(run)") ?? NodeID(run) else { return }
-        let register = PostgresOwnershipRegister(
-            options,
-            node: id,
-            address: nodes.address.text,
-            version: Version.text,
-            settings: { [settings] secret in SharedSetting.digests(of: settings.shared, secret: secret) },
-            storeReport: { [weak gateway] report in gateway?.take(report) },
-            report: { [weak gateway] report in gateway?.handleOwnershipReport(report) }
-        )
-        try gateway.open(
-            as: NodeConfiguration(id: id, listen: (nodes.listen.host, nodes.listen.port)),
-            register: register,
-            push: push,
-            capabilities: { secret in
-                keys.capabilityKeys.derive(from: secret, at: clock.now())
-                return keys.capabilities
-            },
-            turnCredentials: coturn
-        )
     }
 
     /// Replaces this process by a new run of the same command, because another node has taken over the calls.
@@ -263,6 +150,26 @@ struct ServerApplication {
         ]
     }
 
+    /// Returns the gateway's configuration: the settings, and where its figures and its audit lines come from and go.
+    private func configuration(
+        _ parts: ServerParts,
+        _ pushServices: Monitor<PushServices?>,
+        _ writer: LogWriter,
+        _ log: ServerLog
+    ) throws(UsageError) -> GatewayConfiguration {
+        var configuration = configuration(log)
+        let (audit, renewal, keySetFetcher) = (parts.audit, parts.renewal, parts.keySetFetcher)
+        configuration.certificateExpiry = { renewal?.expiry }
+        configuration.logLines = { LineFigures(dropped: writer.dropped, suppressed: log.suppressed) }
+        configuration.keySet = { keySetFetcher.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
+        configuration.outbound = { OutboundFigures.all(pushServices.withLock { $0 }, keySetFetcher) }
+        configuration.operatorPage = try CallsPage(settings, audit: audit, log)
+        configuration.audit = { audit.record($0) }
+        configuration.auditLines = { LineFigures(dropped: audit.dropped, suppressed: audit.suppressed) }
+        configuration.refusedTokens = { audit.refused }
+        return configuration
+    }
+
     private func configuration(_ log: ServerLog) -> GatewayConfiguration {
         var configuration = GatewayConfiguration()
         configuration.server.host = settings.listen.host
@@ -288,61 +195,49 @@ struct ServerApplication {
         return configuration
     }
 
-    private func makeStore(for gateway: Gateway, _ log: ServerLog) throws(UsageError) -> any CallStore {
-        let report = { @Sendable [weak gateway] (report: StoreReport) in gateway?.take(report) ?? () }
-        guard !settings.isInMemory else { return MemoryCallStore(report: report) }
-        if let database = settings.store {
-            return PostgresCallStore(try storeOptions(database, for: gateway, log), report: report)
+    private func keyRenewal(_ parts: ServerParts, _ push: PushServices, _ log: ServerLog) -> KeyRenewal {
+        KeyRenewal(
+            settings: reread,
+            tokens: parts.keys.tokens,
+            capabilityKeys: parts.keys.capabilityKeys,
+            coturn: parts.coturn,
+            push: push,
+            clock: clock,
+            audit: parts.audit,
+            log: log
+        )
+    }
+
+    /// The folder in which other commands leave work for this server.
+    private var commandFolder: CommandFolder? { settings.isInMemory ? nil : CommandFolder(folder: settings.data) }
+
+    /// Logs what the operator should know of this start, once everything else has succeeded.
+    private func warn(_ warnings: [String], _ log: ServerLog) {
+        let descriptors = Rating.descriptors(wanted: settings.maxConnections)
+        let further = descriptors.grade == .error ? [descriptors.text] : []
+        for warning in warnings + further { log.warning(about: OperatorText(warning)) }
+        if settings.store == nil, !settings.isInMemory, let note = DatabaseNote(in: settings.data) {
+            log.warning(
+                "the calls were in a PostgreSQL database, and this start goes on with the older ones in the data folder",
+                [.data(OperatorText(settings.data))]
+            )
+            note.remove()
         }
-        return SQLiteCallStore(folder: settings.data, lockWait: lockWait(log), report: report)
-    }
-
-    private func lockWait(_ log: ServerLog) -> LockWait {
-        LockWait(
-            milliseconds: settings.waitsForData,
-            waits: { holder in
-                log.notice(
-                    "waiting for the data folder, which another ringline is using",
-                    [.data(OperatorText(settings.data)), .process(holder)]
-                )
-            },
-            isOver: { SignalWatch.hasPending }
-        )
-    }
-
-    /// The options of the PostgreSQL database that the settings name.
-    private func storeOptions(
-        _ database: ConnectionSettings,
-        for gateway: Gateway,
-        _ log: ServerLog
-    ) throws(UsageError) -> StoreOptions {
-        var options = try StoreOptions(database, passwordFile: settings.storePasswordFile)
-        options.leaseMilliseconds = settings.leaseMilliseconds
-        let shown = database.shown
-        // The wait for the data folder is part of the same time.
-        let waited = (ContinuousClock.now - beganAt) / .milliseconds(1)
-        options.ownerWait = OwnerWait(
-            milliseconds: max(0, settings.waitsForData - Int64(waited)),
-            onWait: { [weak gateway] owner in
-                gateway?.startIsDelayed(by: .storeInUse)
-                log.notice(
-                    "waiting for the database, which another ringline owns",
-                    [.data(OperatorText(shown)), .databaseOwner(UntrustedText(owner))]
-                )
-            },
-            isOver: { SignalWatch.hasPending },
-            onDelay: { [weak gateway] reason in
-                gateway?.startIsDelayed(by: .storeUnavailable)
-                log.warning("the start waits for the database", [.error(UntrustedText(reason))])
-            },
-            onMissedRenewal: { reason in
-                log.warning(
-                    "the lease on the database was not renewed while the calls were read",
-                    [.error(UntrustedText(reason))]
-                )
-            }
-        )
-        return options
+        if settings.apns == nil {
+            log.warning(
+                settings.firebase == nil && settings.webPush == nil
+                    ? "no APNs key is configured: pushes are only logged, and sleeping devices do not ring"
+                    : "no APNs key is configured: pushes to Apple devices are only logged"
+            )
+        }
+        if settings.trustsUnverifiedSocketIOUsers {
+            log.warning(
+                """
+                --socketio-trust-register: ANYBODY who reaches this server is whoever they say they are, takes that user's \
+                calls and rings anyone in their name. Only for old builds behind a private network
+                """
+            )
+        }
     }
 
     /// Checks that a file of certificate authorities is usable.

@@ -146,8 +146,43 @@ extension SignalMessage {
             device = try envelope.device(.deviceId)
         }
         var displayName: String?
-        let content: Signal.Content
         var left = Self.serverMembers
+        let content = try Self.content(
+            of: kind,
+            fields,
+            namesCallee: to != nil,
+            ringTimeout: ringTimeout,
+            &displayName,
+            &left
+        )
+        let relayed = RelayedMembers(of: copy fields, but: left)
+        return SignalMessage(
+            signal: Signal(content, id: id, epoch: epoch, byteCount: relayed.byteCount),
+            callID: callID,
+            to: to,
+            room: room,
+            device: device,
+            displayName: displayName,
+            relayed: relayed
+        )
+    }
+
+    /// Reads what a signal of a kind says.
+    ///
+    /// `namesCallee`: Whether the signal has a member `to`. `displayName`: Receives the name that an offer shows.
+    /// `left`: Receives the members of this kind that are not relayed as the sender wrote them.
+    ///
+    /// Inlined, because it runs once for each signal.
+    @inline(__always)
+    private static func content(
+        of kind: SignalKind,
+        _ fields: borrowing JSONObject,
+        namesCallee: Bool,
+        ringTimeout: Moment.Duration,
+        _ displayName: inout String?,
+        _ left: inout FieldSet
+    ) throws(WireError) -> Signal.Content {
+        let content: Signal.Content
         switch kind {
         case .offer:
             let sdp = try fields.description()
@@ -159,7 +194,7 @@ extension SignalMessage {
                     digest: sdp.digest,
                     hasVideo: hasVideo,
                     ringTimeout: seconds.map { .seconds($0) } ?? ringTimeout,
-                    namesCallee: to != nil,
+                    namesCallee: namesCallee,
                     begins: try fields.flag(.begin) ?? false
                 )
             )
@@ -195,16 +230,7 @@ extension SignalMessage {
             content = .end(try fields.text(.reason).flatMap { EndReason(rawValue: $0) })
             left.insert(.reason)
         }
-        let relayed = RelayedMembers(of: copy fields, but: left)
-        return SignalMessage(
-            signal: Signal(content, id: id, epoch: epoch, byteCount: relayed.byteCount),
-            callID: callID,
-            to: to,
-            room: room,
-            device: device,
-            displayName: displayName,
-            relayed: relayed
-        )
+        return content
     }
 }
 

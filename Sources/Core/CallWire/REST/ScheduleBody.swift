@@ -91,23 +91,7 @@ package struct ScheduleBody: Sendable {
             json.name("days")
             json.array(days) { day, json in json.plain(day) }
         }
-        json.name("from")
-        json.beginObject()
-        json.name("id")
-        json.plain(from.text)
-        if let displayName {
-            json.name("displayName")
-            json.value(displayName)
-        }
-        json.endObject()
-        if let handle {
-            json.name("handle")
-            json.value(handle)
-        }
-        if let handleType {
-            json.name("handleType")
-            json.plain(handleType)
-        }
+        writeCaller(into: &json)
         if let data {
             json.name("data")
             json.raw(ArraySlice(data.utf8))
@@ -134,5 +118,26 @@ package struct ScheduleBody: Sendable {
             json.value(again.milliseconds)
         }
         json.endObject()
+    }
+
+    /// Writes as whom the server rings, and how devices show that caller.
+    private func writeCaller(into json: inout JSONWriter) {
+        json.name("from")
+        json.beginObject()
+        json.name("id")
+        json.plain(from.text)
+        if let displayName {
+            json.name("displayName")
+            json.value(displayName)
+        }
+        json.endObject()
+        if let handle {
+            json.name("handle")
+            json.value(handle)
+        }
+        if let handleType {
+            json.name("handleType")
+            json.plain(handleType)
+        }
     }
 }

@@ -27,31 +27,7 @@ extension Switchboard {
         // To its caller, a call that is hidden because its callId is taken looks like any other call.
         let looksShown = hidden == nil || hidden == .callIDTaken
         let isBusy = looksShown && isInCall(callee)
-        let session = CallSession(
-            number: calls.makeNumber(),
-            key: key,
-            epoch: epoch,
-            caller: source.user,
-            device: source.device,
-            offer: offer,
-            isHidden: hidden != nil,
-            grace: policy.grace,
-            firstSeq: precautions.crashShadow.firstSeq(at: now),
-            at: now
-        )
-        let call = Call(
-            session: session,
-            room: message.room ?? Room.name(caller: source.user, callee: callee),
-            displayName: message.displayName,
-            hidden: hidden,
-            isWaiting: isBusy && policy.whenBusy == .waiting
-        )
-        call.offerTransports.insert(source.transport)
-        call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
-        call.acceptedSignals = AcceptedSignals(
-            before: older,
-            since: now - policy.fetchableFor
-        )
+        let call = makeCall(key, epoch: epoch, offer, message, from: source, to: callee, hidden, isBusy, after: older)
         calls.insert(call)
         noteContact(source.user, callee)
         metrics.callsBegun += 1
@@ -84,6 +60,50 @@ extension Switchboard {
         var result = receipt
         result.madeCallID = message.callID == nil
         return result
+    }
+
+    /// Makes a call of an offer; `older` = the previous call under its callId between the same users.
+    ///
+    /// Inlined, because it runs once for each call.
+    @inline(__always)
+    private mutating func makeCall(
+        _ key: CallKey,
+        epoch: UInt32,
+        _ offer: Offer,
+        _ message: SignalMessage,
+        from source: Source,
+        to callee: UserID,
+        _ hidden: CallRecord.Hidden?,
+        _ isBusy: Bool,
+        after older: Call?
+    ) -> Call {
+        let now = turn.now
+        let session = CallSession(
+            number: calls.makeNumber(),
+            key: key,
+            epoch: epoch,
+            caller: source.user,
+            device: source.device,
+            offer: offer,
+            isHidden: hidden != nil,
+            grace: policy.grace,
+            firstSeq: precautions.crashShadow.firstSeq(at: now),
+            at: now
+        )
+        let call = Call(
+            session: session,
+            room: message.room ?? Room.name(caller: source.user, callee: callee),
+            displayName: message.displayName,
+            hidden: hidden,
+            isWaiting: isBusy && policy.whenBusy == .waiting
+        )
+        call.offerTransports.insert(source.transport)
+        call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
+        call.acceptedSignals = AcceptedSignals(
+            before: older,
+            since: now - policy.fetchableFor
+        )
+        return call
     }
 
     mutating func start(

@@ -28,6 +28,24 @@ extension Switchboard {
         device.seenAt = now
         device.installation = registration.installation
         if let environment = registration.environment { device.environment = APNsEnvironment(environment) }
+        takeTokens(of: registration, for: &device)
+        if let sound = registration.sound { device.sound = sound.isEmpty ? nil : sound }
+        if registration.payloadKeys != nil || registration.mutableContent != nil {
+            let before = device.payloadKeys.map { PayloadAliases(text: $0) } ?? PayloadAliases()
+            var keys = registration.payloadKeys ?? before
+            keys.isMutable = registration.mutableContent ?? before.isMutable
+            device.payloadKeys = keys.text.isEmpty ? nil : keys.text
+        }
+        makeRoom(for: device)
+        directory.put(device)
+        commits.append(.device(device))
+        renewWithheldPushes(to: device)
+        sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: shortcoming(of: registration, device)))))
+    }
+
+    /// Writes the push tokens of a registration into the device's row, and takes them away from other devices.
+    private mutating func takeTokens(of registration: DeviceRegistration, for device: inout DeviceRecord) {
+        let now = turn.now
         if let token = registration.voipToken {
             moveToken(token, .voip, by: device)
             // The working environment was found with the old push token, and the new one may belong to the other
@@ -53,18 +71,6 @@ extension Switchboard {
             device.webPush = WebPushSubscription(endpoint: web.endpoint, p256dh: web.p256dh, auth: web.auth)
             device.webPushAt = now
         }
-        if let sound = registration.sound { device.sound = sound.isEmpty ? nil : sound }
-        if registration.payloadKeys != nil || registration.mutableContent != nil {
-            let before = device.payloadKeys.map { PayloadAliases(text: $0) } ?? PayloadAliases()
-            var keys = registration.payloadKeys ?? before
-            keys.isMutable = registration.mutableContent ?? before.isMutable
-            device.payloadKeys = keys.text.isEmpty ? nil : keys.text
-        }
-        makeRoom(for: device)
-        directory.put(device)
-        commits.append(.device(device))
-        renewWithheldPushes(to: device)
-        sendWhenDurable(.reply(id, Reply(body: DeviceView.one(device, message: shortcoming(of: registration, device)))))
     }
 
     /// Returns what this server lacks to push to what was registered: an app must not be led to believe that its device

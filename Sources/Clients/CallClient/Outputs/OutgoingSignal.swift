@@ -139,18 +139,7 @@ public struct OutgoingSignal: Equatable, Sendable {
             json.write(sdp: sdp, round: round)
             json.name("hasVideo")
             json.value(hasVideo)
-            if let handle {
-                json.name("handle")
-                json.value(handle)
-            }
-            if handleType != .generic {
-                json.name("handleType")
-                json.plain(handleType.rawValue)
-            }
-            if let name = firstOffer?.displayName {
-                json.name("displayName")
-                json.value(name)
-            }
+            writeCaller(named: firstOffer?.displayName, into: &json)
             if let firstOffer {
                 // Without `begin`, the server would treat an offer as a renegotiation if its callId is in use, as it
                 // may be after the app was killed in a call.
@@ -196,6 +185,22 @@ public struct OutgoingSignal: Equatable, Sendable {
             json.name("confirm")
             json.value(true)
         case .ringing, .scheduledAnswer, .connected: break
+        }
+    }
+
+    /// Writes how the callee's device shows the caller.
+    private func writeCaller(named name: String?, into json: inout JSONWriter) {
+        if let handle {
+            json.name("handle")
+            json.value(handle)
+        }
+        if handleType != .generic {
+            json.name("handleType")
+            json.plain(handleType.rawValue)
+        }
+        if let name {
+            json.name("displayName")
+            json.value(name)
         }
     }
 }

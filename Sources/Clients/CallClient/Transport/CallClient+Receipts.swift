@@ -59,34 +59,7 @@ extension CallClient {
         case .alreadyAnswered? where outbox[place].role == .firstOffer:
             // Another device of this user uses the callId.
             failSignal(place, at: now)
-        case .alreadyAnswered?:
-            let entry = outbox.remove(at: place)
-            guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
-            guard entry.role == .firstAnswer else {
-                // The event that ended the call for this device may have come before a late push, which then made the
-                // device ring.
-                if entry.signal.kind == .ringing, !calls[index].isAnswered {
-                    endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
-                }
-                // The server has our answer to an earlier offer, which the peer has replaced: the descriptions do not
-                // match.
-                let negotiation = calls[index].negotiation
-                if entry.signal.kind == .answer, calls[index].isAnswered, negotiation.state == .stable,
-                    negotiation.nextOffer == nil
-                {
-                    offer(
-                        index,
-                        Negotiation.PlannedOffer(hasVideo: calls[index].displayedPeer.hasVideo, restartsICE: true)
-                    )
-                }
-                return
-            }
-            if calls[index].answeringDevice == configuration.device {
-                // This device answered in an earlier launch of the app, and that launch was killed during the call.
-                endAsLost(index, at: now)
-            } else {
-                endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
-            }
+        case .alreadyAnswered?: dropAnswered(place, at: now)
         case .callExists? where outbox[place].role == .firstOffer:
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
@@ -97,6 +70,37 @@ extension CallClient {
             .callExists?, .logFull?,
             .tooLarge?, .unsupportedMediaType?, .invalidSDP?, nil:
             failSignal(place, at: now)
+        }
+    }
+
+    /// Drops a signal of a call that the server says is answered.
+    private mutating func dropAnswered(_ place: Int, at now: Moment) {
+        let entry = outbox.remove(at: place)
+        guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
+        guard entry.role == .firstAnswer else {
+            // The event that ended the call for this device may have come before a late push, which then made the
+            // device ring.
+            if entry.signal.kind == .ringing, !calls[index].isAnswered {
+                endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
+            }
+            // The server has our answer to an earlier offer, which the peer has replaced: the descriptions do not
+            // match.
+            let negotiation = calls[index].negotiation
+            if entry.signal.kind == .answer, calls[index].isAnswered, negotiation.state == .stable,
+                negotiation.nextOffer == nil
+            {
+                offer(
+                    index,
+                    Negotiation.PlannedOffer(hasVideo: calls[index].displayedPeer.hasVideo, restartsICE: true)
+                )
+            }
+            return
+        }
+        if calls[index].answeringDevice == configuration.device {
+            // This device answered in an earlier launch of the app, and that launch was killed during the call.
+            endAsLost(index, at: now)
+        } else {
+            endedRemotely(index, .answeredElsewhere, replacedBy: nil, at: now)
         }
     }
 

@@ -72,13 +72,7 @@ extension Gateway {
     func write(_ note: Switchboard.TraceNote) {
         switch note {
         case .opened(let socket, let user, let device, _):
-            log.debug(
-                "a connection was opened",
-                [
-                    .connection(socket.logged), .user(user), .device(device),
-                    .transport(ServerText(transport(of: socket))),
-                ]
-            )
+            log.debug("a connection was opened", fields(of: socket, user, device))
         case .closing(let socket, let code, let reason):
             log.debug(
                 "the server closes a connection",
@@ -87,11 +81,7 @@ extension Gateway {
         case .closed(let socket, let user, let device, let code, let span):
             log.debug(
                 "a connection has ended",
-                [
-                    .connection(socket.logged), .user(user), .device(device),
-                    .transport(ServerText(transport(of: socket))), .seconds(span.milliseconds / 1_000),
-                    code.map { .code($0) },
-                ]
+                fields(of: socket, user, device) + [.seconds(span.milliseconds / 1_000), code.map { .code($0) }]
             )
         case .backlogged(let socket, let bytes):
             log.debug(
@@ -133,6 +123,14 @@ extension Gateway {
             log.trace("work waits for the store: an ended call or an epoch", [call.map { .call($0) }])
         case .call(let call, let step): write(step, of: call)
         }
+    }
+
+    /// Returns the fields that say which connection a line is about, and whose it is.
+    private func fields(of socket: ConnectionID, _ user: UserID, _ device: DeviceID) -> [LogField?] {
+        [
+            .connection(socket.logged), .user(user), .device(device),
+            .transport(ServerText(transport(of: socket))),
+        ]
     }
 
     private func write(_ step: Switchboard.CallStep, of call: Switchboard.CallTag) {

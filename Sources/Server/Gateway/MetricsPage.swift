@@ -72,16 +72,7 @@ struct MetricsPage {
         line("ringline_build_info", "{version=\"\(surroundings.version)\"}", "1")
         addSessions(metrics, surroundings)
         addCalls(metrics, calls)
-        var limited = Metrics.Limited.Limit.allCases.map { ($0.rawValue, metrics.limited[$0]) }
-        limited.append(("connects", surroundings.connectsRefused))
-        limited.append(("unjoined", surroundings.unjoinedRefused))
-        counters("ringline_limited_total", "Refusals and omissions because of a limit.", "limit", limited)
-        counters(
-            "ringline_unknown_members_total",
-            "Members of frames and bodies with names that the server does not know.",
-            "place",
-            UnknownNames.Place.allCases.map { ($0.rawValue, metrics.unknownNames[$0]) }
-        )
+        addLimits(metrics, surroundings)
         histogram("ringline_ack_seconds", "Time from a signal to its ack.", metrics.ackMilliseconds)
         addStore(metrics, commitsUnderWay: surroundings.commitsUnderWay)
         counters(
@@ -90,17 +81,7 @@ struct MetricsPage {
             "remedy",
             [("left_out", metrics.damages[.leftOut] ?? 0), ("replaced", metrics.damages[.replaced] ?? 0)]
         )
-        gauge("ringline_directory_numbers", "Names for all users in the call directory.", metrics.numbers)
-        counter("ringline_directory_changes_total", "Changed lines of the call directory.", metrics.numbersChanged)
-        counters(
-            "ringline_directory_pages_total",
-            "Pages of the call directory that were read.",
-            "kind",
-            [
-                ("changes", metrics.numberPages.changes), ("complete", metrics.numberPages.complete),
-                ("unchanged", metrics.numberPages.unchanged),
-            ]
-        )
+        addDirectory(metrics)
         addPushes(metrics)
         addOutbound(surroundings.outbound)
         if let expiry = surroundings.certificateExpiry {
@@ -117,17 +98,7 @@ struct MetricsPage {
             "Log lines only counted in a sum, because strangers or accounts caused too many.",
             surroundings.logLines.suppressed
         )
-        if let keySet = surroundings.keySet {
-            gauge("ringline_jwks_age_seconds", "Age of the published key set.", Int(keySet.ageSeconds))
-            counter("ringline_jwks_failures_total", "Failed fetches of the published key set.", keySet.failures)
-            gauge(
-                "ringline_jwks_keys",
-                "Keys of the published key set in use; 0 until it is first fetched.",
-                keySet.keys
-            )
-        }
-        let refused = surroundings.refusedTokens.map { ($0.cause, $0.count) }
-        counters("ringline_tokens_refused_total", "Refused tokens and push capabilities.", "cause", refused)
+        addTokens(surroundings)
         counter(
             "ringline_audit_lines_dropped_total",
             "Audit log lines that could not be written.",
@@ -260,6 +231,48 @@ struct MetricsPage {
             "Time from the offer to the answer.",
             metrics.answerMilliseconds
         )
+    }
+
+    private mutating func addLimits(_ metrics: Metrics, _ surroundings: ServerFigures) {
+        var limited = Metrics.Limited.Limit.allCases.map { ($0.rawValue, metrics.limited[$0]) }
+        limited.append(("connects", surroundings.connectsRefused))
+        limited.append(("unjoined", surroundings.unjoinedRefused))
+        counters("ringline_limited_total", "Refusals and omissions because of a limit.", "limit", limited)
+        counters(
+            "ringline_unknown_members_total",
+            "Members of frames and bodies with names that the server does not know.",
+            "place",
+            UnknownNames.Place.allCases.map { ($0.rawValue, metrics.unknownNames[$0]) }
+        )
+    }
+
+    private mutating func addDirectory(_ metrics: Metrics) {
+        gauge("ringline_directory_numbers", "Names for all users in the call directory.", metrics.numbers)
+        counter("ringline_directory_changes_total", "Changed lines of the call directory.", metrics.numbersChanged)
+        counters(
+            "ringline_directory_pages_total",
+            "Pages of the call directory that were read.",
+            "kind",
+            [
+                ("changes", metrics.numberPages.changes), ("complete", metrics.numberPages.complete),
+                ("unchanged", metrics.numberPages.unchanged),
+            ]
+        )
+    }
+
+    /// Adds the refused tokens, and the published keys that check tokens.
+    private mutating func addTokens(_ surroundings: ServerFigures) {
+        if let keySet = surroundings.keySet {
+            gauge("ringline_jwks_age_seconds", "Age of the published key set.", Int(keySet.ageSeconds))
+            counter("ringline_jwks_failures_total", "Failed fetches of the published key set.", keySet.failures)
+            gauge(
+                "ringline_jwks_keys",
+                "Keys of the published key set in use; 0 until it is first fetched.",
+                keySet.keys
+            )
+        }
+        let refused = surroundings.refusedTokens.map { ($0.cause, $0.count) }
+        counters("ringline_tokens_refused_total", "Refused tokens and push capabilities.", "cause", refused)
     }
 
     private mutating func addPushes(_ metrics: Metrics) {

@@ -93,23 +93,7 @@ final class LibraryContext {
         owner: UnsafeMutableRawPointer
     ) throws(ServerError) {
         try Self.checkHeadroom()
-        var info = lws_context_creation_info()
-        info.port = CONTEXT_PORT_NO_LISTEN_SERVER
-        info.protocols = UnsafePointer(protocols)
-        info.user = owner
-        clws_keep_user(&info)
-        info.foreign_loops = foreignLoops
-        info.retry_and_idle_policy = UnsafePointer(retry)
-        info.timeout_secs = UInt32(clamping: configuration.handshakeTimeoutSeconds)
-        info.timeout_secs_ah_idle = UInt32(clamping: configuration.handshakeTimeoutSeconds)
-        info.keepalive_timeout = Int32(clamping: configuration.keepAliveSeconds)
-        info.max_http_header_data = UInt16(clamping: configuration.maxHeaderBytes)
-        info.max_http_header_pool = UInt16(clamping: configuration.maxHandshakes)
-        info.pt_serv_buf_size = 32_768
-        info.alpn = UnsafePointer(string("http/1.1"))
-        // LWS_SERVER_OPTION_VALIDATE_UTF8 is left out: the server checks text once, where it passes the text to the
-        // delegate.
-        info.options = UInt64(LWS_SERVER_OPTION_LIBUV) | UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
+        var info = settings(configuration, owner: owner)
         if let tls = configuration.tls {
             info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
             for path in [tls.certificatePath, tls.keyPath] where access(path, R_OK) != 0 {
@@ -129,6 +113,40 @@ final class LibraryContext {
             let reason = LibraryLog.takeLastError()
             throw reason.contains("evlib") ? .eventLoopPluginMissing : .library(reason)
         }
+        try createHosts(configuration, in: context, &info)
+    }
+
+    /// Returns the settings of the context, which its vhosts share.
+    private func settings(
+        _ configuration: ServerConfiguration,
+        owner: UnsafeMutableRawPointer
+    ) -> lws_context_creation_info {
+        var info = lws_context_creation_info()
+        info.port = CONTEXT_PORT_NO_LISTEN_SERVER
+        info.protocols = UnsafePointer(protocols)
+        info.user = owner
+        clws_keep_user(&info)
+        info.foreign_loops = foreignLoops
+        info.retry_and_idle_policy = UnsafePointer(retry)
+        info.timeout_secs = UInt32(clamping: configuration.handshakeTimeoutSeconds)
+        info.timeout_secs_ah_idle = UInt32(clamping: configuration.handshakeTimeoutSeconds)
+        info.keepalive_timeout = Int32(clamping: configuration.keepAliveSeconds)
+        info.max_http_header_data = UInt16(clamping: configuration.maxHeaderBytes)
+        info.max_http_header_pool = UInt16(clamping: configuration.maxHandshakes)
+        info.pt_serv_buf_size = 32_768
+        info.alpn = UnsafePointer(string("http/1.1"))
+        // LWS_SERVER_OPTION_VALIDATE_UTF8 is left out: the server checks text once, where it passes the text to the
+        // delegate.
+        info.options = UInt64(LWS_SERVER_OPTION_LIBUV) | UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
+        return info
+    }
+
+    /// Creates the vhost for connections without TLS and, if there is a certificate, the one for TLS.
+    private func createHosts(
+        _ configuration: ServerConfiguration,
+        in context: OpaquePointer,
+        _ info: inout lws_context_creation_info
+    ) throws(ServerError) {
         info.vhost_name = UnsafePointer(string("plain"))
         plainHost = lws_create_vhost(context, &info)
         if let tls = configuration.tls {

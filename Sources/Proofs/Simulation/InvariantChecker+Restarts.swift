@@ -24,24 +24,7 @@ extension InvariantChecker {
         var kept: Set<CallName> = []
         for call in stored {
             checkNumbers(of: call)
-            // The server replaces a moment in the future, from before its clock was set back, by the present.
-            var record = call.record
-            record.session.answeredAt = record.answeredAt.map { min($0, moment) }
-            if let endedAt = record.endedAt { record.session.ending?.at = min(endedAt, moment) }
-            let committed = CommittedCall(record: record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
-            committed.wasEnded = !committed.isLive
-            committed.wasAnswered = committed.record.answeredAt != nil && committed.isLive
-            for entry in call.entries {
-                guard case .signal(let kind, _, let sender, let id, _) = entry.entry.content else { continue }
-                if kind != .end { committed.signals += 1 }
-                guard let id else { continue }
-                committed.accepted.insert("\(sender.id.text) \(id.text)")
-                committed.held[entry.seq] = DeviceSignal(kind: kind, device: sender.id, id: id.text)
-            }
-            committed.bytes = call.entries.reduce(0) { $0 + $1.object.count }
-            committed.targets = (devices[call.record.callee] ?? []).compactMap { device in
-                device.ringingToken.map { (device.id, $0) }
-            }
+            let committed = committed(call, at: now, saying: moment)
             calls[call.record.number] = committed
             newest[committed.name.key] = call.record.number
             recent.append(call.record.number)
@@ -66,6 +49,29 @@ extension InvariantChecker {
         for name in acknowledgements.keys.sorted() where !kept.contains(name) && !forgotten.contains(name) {
             fail("I4", "\(name) was acknowledged and is lost")
         }
+    }
+
+    /// Returns what the checker expects of a call from now on, by what the store has of it.
+    private func committed(_ call: StoredCall, at now: Int64, saying moment: Moment) -> CommittedCall {
+        // The server replaces a moment in the future, from before its clock was set back, by the present.
+        var record = call.record
+        record.session.answeredAt = record.answeredAt.map { min($0, moment) }
+        if let endedAt = record.endedAt { record.session.ending?.at = min(endedAt, moment) }
+        let committed = CommittedCall(record: record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
+        committed.wasEnded = !committed.isLive
+        committed.wasAnswered = committed.record.answeredAt != nil && committed.isLive
+        for entry in call.entries {
+            guard case .signal(let kind, _, let sender, let id, _) = entry.entry.content else { continue }
+            if kind != .end { committed.signals += 1 }
+            guard let id else { continue }
+            committed.accepted.insert("\(sender.id.text) \(id.text)")
+            committed.held[entry.seq] = DeviceSignal(kind: kind, device: sender.id, id: id.text)
+        }
+        committed.bytes = call.entries.reduce(0) { $0 + $1.object.count }
+        committed.targets = (devices[call.record.callee] ?? []).compactMap { device in
+            device.ringingToken.map { (device.id, $0) }
+        }
+        return committed
     }
 
     mutating func crashed() {

@@ -239,6 +239,12 @@ extension SimulatedWorld {
         requests(.other(.register(registration)), from: device)
     }
 
+    /// Sends a planned poll, unless the app has been started again or a later poll was planned.
+    func pollIsDue(_ device: SimulatedDevice, _ instance: Int, _ name: CallName, since: UInt64, _ number: Int) {
+        guard device.instance == instance, device.pollNumbers[name.key] == number else { return }
+        poll(device, name, since: since)
+    }
+
     /// Sends the next poll for a live call of a device that polls instead of using a socket.
     func poll(_ device: SimulatedDevice, _ name: CallName, since: UInt64) {
         guard device.power == .foreground, device.isPoller,

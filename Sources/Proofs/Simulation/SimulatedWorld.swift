@@ -198,16 +198,8 @@ final class SimulatedWorld {
 
     private func handle(_ event: Event) {
         switch event {
-        case .serverTimer(let run):
-            timerAt = nil
-            guard run == self.run, ownerDecides else { return }
-            serve(.deadlineReached)
-        case .flush(let run):
-            guard run == self.run else { return }
-            flushIsPlanned = false
-            guard owner.map({ !$0.isStopped }) ?? true else { return }
-            flush()
-            if let owner { endTurn(of: owner) }
+        case .serverTimer(let run): timerFires(run)
+        case .flush(let run): flush(run)
         case .socketEstablished(let link): socketEstablished(link)
         case .up(let link, let frame): frameArrives(frame, on: link)
         case .down(let link, let frame): deviceReceives(frame, on: link)
@@ -237,9 +229,7 @@ final class SimulatedWorld {
         case .login(let device, let instance):
             if devices[device].instance == instance { passToCore(devices[device], .login(true)) }
         case .poll(let device, let instance, let name, let since, let number):
-            if devices[device].instance == instance, devices[device].pollNumbers[name.key] == number {
-                poll(devices[device], name, since: since)
-            }
+            pollIsDue(devices[device], instance, name, since: since, number)
         case .intent(let device, let instance, let intent): carryOut(intent, devices[device], instance)
         case .script(let index): perform(script[index])
         case .chaos(let fault): apply(fault)
@@ -264,5 +254,21 @@ final class SimulatedWorld {
         case .hangUpAll: hangUpAll()
         case .finish: break
         }
+    }
+
+    /// Wakes the server at its deadline, unless another run of it has planned the timer.
+    private func timerFires(_ run: Int) {
+        timerAt = nil
+        guard run == self.run, ownerDecides else { return }
+        serve(.deadlineReached)
+    }
+
+    /// Ends the turn of a run of the server, if that run still goes on.
+    private func flush(_ run: Int) {
+        guard run == self.run else { return }
+        flushIsPlanned = false
+        guard owner.map({ !$0.isStopped }) ?? true else { return }
+        flush()
+        if let owner { endTurn(of: owner) }
     }
 }

@@ -83,18 +83,18 @@ struct NodeDoctorTests {
     }
 
     @Test("A setting's digest is that of the value that the server uses, however it is written")
-    func digestOfValue() throws {
-        func digests(_ arguments: [String: [String]]) throws -> String {
-            SharedSetting.digests(of: try SharedSetting.all(SettingsSource(flags: arguments)), secret: [1])
+    func digestOfValue() {
+        func digests(_ arguments: [String: [String]]) -> String {
+            SharedSetting.digests(of: SharedSetting.all(SettingsSource(flags: arguments)), secret: [1])
         }
         let same: [[String: [String]]] = [
             ["ring-timeout": ["60"]], ["ring-timeout": ["60.0"]], ["ring-timeout": ["6e1"]],
             ["ring-timeout": ["5", "60"]], ["ring-timeout": ["60"], "rings-per-pair": ["06"]],
         ]
-        #expect(Set(try same.map(digests)).count == 1)
-        #expect(try digests(["ring-timeout": ["60"]]) != digests(["ring-timeout": ["61"]]))
-        #expect(try digests(["allow-origin": ["a", "b"]]) == digests(["allow-origin": ["b", "a", "b"]]))
-        #expect(try digests(["allow-origin": ["a", "b"]]) != digests(["allow-origin": ["b"]]))
+        #expect(Set(same.map(digests)).count == 1)
+        #expect(digests(["ring-timeout": ["60"]]) != digests(["ring-timeout": ["61"]]))
+        #expect(digests(["allow-origin": ["a", "b"]]) == digests(["allow-origin": ["b", "a", "b"]]))
+        #expect(digests(["allow-origin": ["a", "b"]]) != digests(["allow-origin": ["b"]]))
     }
 
     @Test("A newline at the end of a secret's file makes no difference")

@@ -5,13 +5,13 @@ import Testing
 @Suite("The effective configuration")
 struct EffectiveSettingsTests {
     private func line(_ name: String, _ source: SettingsSource) throws -> [Substring] {
-        let lines = try source.effective().split(separator: "\n").map { $0.split(separator: " ") }
+        let lines = source.effective().split(separator: "\n").map { $0.split(separator: " ") }
         return try #require(lines.first { $0.first == Substring(name) })
     }
 
     @Test("There is a line for every setting")
-    func everySetting() throws {
-        let lines = try SettingsSource().effective().split(separator: "\n")
+    func everySetting() {
+        let lines = SettingsSource().effective().split(separator: "\n")
         #expect(lines.dropFirst().map { $0.prefix { $0 != " " } } == Setting.all.map { Substring($0.name) })
     }
 
@@ -38,17 +38,17 @@ struct EffectiveSettingsTests {
         "A secret that was given in place of its file is never shown",
         arguments: ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"]
     )
-    func masked(_ name: String) throws {
+    func masked(_ name: String) {
         for source in [
             SettingsSource(flags: [name: ["hunter2"]]), SettingsSource(file: [name: "hunter2"]),
             SettingsSource(environment: ["RINGLINE_" + name.uppercased().replacing("-", with: "_"): "hunter2"]),
         ] {
-            let text = try source.effective()
+            let text = source.effective()
             #expect(!text.contains("hunter2") && text.contains("******"))
         }
-        #expect(try SettingsSource(flags: [name: ["/dev/null"]]).effective().contains("/dev/null"))
+        #expect(SettingsSource(flags: [name: ["/dev/null"]]).effective().contains("/dev/null"))
         // A path is shown even if it does not exist, because the operator may have mistyped it.
-        let missing = try SettingsSource(flags: [name: ["/usr/none/secret"]]).effective()
+        let missing = SettingsSource(flags: [name: ["/usr/none/secret"]]).effective()
         #expect(missing.contains("/usr/none/secret (no such file)"))
     }
 }

@@ -50,6 +50,22 @@ struct ServeOptionTests {
         #expect(Setting.named("nonsense") == nil)
     }
 
+    @Test("The commands that take the options of `serve` find the same values")
+    func group() throws {
+        let arguments = ["--listen", "a", "--stun-url", "b", "--stun-url", "c", "--config", "d", "--trust-register"]
+        let options = try ServeCommand.parse(arguments).options
+        #expect(options.config == "d" && options.flags["stun-url"] == ["b", "c"])
+        #expect(try ConfigCommand.parse(arguments).options.flags == options.flags)
+        #expect(try DoctorCommand.parse(arguments).options.flags == options.flags)
+    }
+
+    @Test("A row of the table is found under the name of its setting")
+    func rows() {
+        let names = Mirror(reflecting: Setting.rows).children.map { $0.label?.lowercased() }
+        #expect(names == Setting.inHelp.map { $0.name.replacing("-", with: "") })
+        #expect(Set(Setting.inHelp.map(\.name)) == Set(Setting.all.map(\.name)))
+    }
+
     @Test("An unknown option is refused")
     func unknown() { #expect(throws: (any Error).self) { try ServeCommand.parse(["--nonsense", "x"]) } }
 }

@@ -26,7 +26,7 @@ struct ConfigCommand: ParsableCommand {
         do throws(UsageError) {
             guard !table else { return print(Setting.table, terminator: "") }
             let source = try options.source()
-            print(try source.effective(), terminator: "")
+            print(source.effective(), terminator: "")
             for warning in source.unknownVariables() { UsageError(warning).show() }
             _ = try ServeSettings(source)
         } catch {

@@ -36,7 +36,7 @@ struct MoveCommand: ParsableCommand {
     private func move() throws(UsageError) -> String {
         let source = database.source()
         guard let settings = try source.database() else { throw UsageError("--store is missing: name the database") }
-        let options = try StoreOptions(settings, passwordFile: try source.value("store-password-file"))
+        let options = try StoreOptions(settings, passwordFile: try source[\.storePasswordFile])
         if let note = DatabaseNote(in: from) {
             let file = "\(from)/\(DatabaseNote.fileName)"
             throw UsageError("\(note.text); to move the older ones in the folder all the same, delete \(file)")

@@ -16,7 +16,7 @@ struct RecordsOptions: ParsableArguments {
         guard let data else {
             let source = database.source(environment: environment)
             guard let settings = try source.database() else { return .folder(DataFolderSetup.standard) }
-            return .database(settings, passwordFile: try source.value("store-password-file"))
+            return .database(settings, passwordFile: try source[\.storePasswordFile])
         }
         guard database.store == nil else {
             throw UsageError("--data and --store cannot be given together: a server's records are in one of the two")

@@ -41,7 +41,7 @@ struct RevokeCommand: ParsableCommand {
         let source = database.source()
         let records: Records?
         if let settings = try source.database() {
-            let file = try source.value("store-password-file")
+            let file = try source[\.storePasswordFile]
             records = try RecordsPlace.database(settings, passwordFile: file).open()
         } else if DatabaseNote(in: data) != nil {
             // The command goes through the folder, whose lock says whether the server runs.

@@ -4,115 +4,57 @@ import FoundationEssentials
 /// The options of `ringline serve`, one for each setting.
 ///
 /// `config`, `doctor` and `push-test` take them too.
-struct ServeOptions: ParsableArguments {
-    @Option(help: "A file of settings, one 'name = value' per line.") var config: String?
+///
+/// ArgumentParser finds the options of a type in the mirror of an instance. The mirror of this type makes them from the
+/// table of settings, and the initializer decodes what the parser found under the same keys.
+struct ServeOptions: ParsableArguments, CustomReflectable {
+    private(set) var config: String?
+    /// The flags given on the command line, by the name of their setting.
+    private(set) var flags: [String: [String]] = [:]
 
-    @Option(help: Self.help("listen")) var listen: String?
-    @Option(help: Self.help("admin-listen")) var adminListen: String?
-    @Option(help: Self.help("operator-pages")) var operatorPages: String?
-    @Option(help: Self.help("data")) var data: String?
-    @Option(help: Self.help("store")) var store: String?
-    @Option(help: Self.help("store-password-file")) var storePasswordFile: String?
-    @Option(help: Self.help("wait-for-data")) var waitForData: String?
-    @Option(help: Self.help("node-listen")) var nodeListen: String?
-    @Option(help: Self.help("node-address")) var nodeAddress: String?
-    @Option(help: Self.help("lease")) var lease: String?
-    @Option(help: Self.help("jwt-secret-file")) var jwtSecretFile: String?
-    @Option(help: Self.help("jwt-public-key-file")) var jwtPublicKeyFile: String?
-    @Option(help: Self.help("jwks-file")) var jwksFile: String?
-    @Option(help: Self.help("jwks-url")) var jwksUrl: String?
-    @Option(help: Self.help("jwks-ca-file")) var jwksCaFile: String?
-    @Option(help: Self.help("jwt-user-claim")) var jwtUserClaim: String?
-    @Option(help: Self.help("jwt-issuer")) var jwtIssuer: String?
-    @Option(help: Self.help("jwt-audience")) var jwtAudience: String?
-    @Option(help: Self.help("jwt-require-expiry")) var jwtRequireExpiry: String?
-    @Option(help: Self.help("apns-key-file")) var apnsKeyFile: String?
-    @Option(help: Self.help("apns-key-id")) var apnsKeyId: String?
-    @Option(help: Self.help("apns-team-id")) var apnsTeamId: String?
-    @Option(help: Self.help("apns-environment")) var apnsEnvironment: String?
-    @Option(help: Self.help("apns-endpoint-sandbox")) var apnsEndpointSandbox: String?
-    @Option(help: Self.help("apns-endpoint-production")) var apnsEndpointProduction: String?
-    @Option(help: Self.help("apns-ca-file")) var apnsCaFile: String?
-    @Option(help: Self.help("fcm-service-account-file")) var fcmServiceAccountFile: String?
-    @Option(help: Self.help("fcm-endpoint")) var fcmEndpoint: String?
-    @Option(help: Self.help("fcm-ca-file")) var fcmCaFile: String?
-    @Option(help: Self.help("vapid-subject")) var vapidSubject: String?
-    @Option(help: Self.help("vapid-key-file")) var vapidKeyFile: String?
-    @Option(parsing: .singleValue, help: Self.help("web-push-host")) var webPushHost: [String] = []
-    @Option(help: Self.help("web-push-ca-file")) var webPushCaFile: String?
-    @Option(help: Self.help("tls-cert")) var tlsCert: String?
-    @Option(help: Self.help("tls-key")) var tlsKey: String?
-    @Option(parsing: .singleValue, help: Self.help("allow-origin")) var allowOrigin: [String] = []
-    @Option(parsing: .singleValue, help: Self.help("stun-url")) var stunUrl: [String] = []
-    @Option(help: Self.help("turn-secret-file")) var turnSecretFile: String?
-    @Option(parsing: .singleValue, help: Self.help("turn-url")) var turnUrl: [String] = []
-    @Option(help: Self.help("turn-ttl")) var turnTtl: String?
-    @Option(help: Self.help("ring-timeout")) var ringTimeout: String?
-    @Option(help: Self.help("probe-timeout")) var probeTimeout: String?
-    @Option(help: Self.help("disconnect-grace")) var disconnectGrace: String?
-    @Option(help: Self.help("busy-policy")) var busyPolicy: String?
-    @Option(help: Self.help("caller-name")) var callerName: String?
-    @Option(parsing: .singleValue, help: Self.help("payload-alias")) var payloadAlias: [String] = []
-    @Option(help: Self.help("socketio-trust-register")) var socketioTrustRegister: String?
-    @Flag(help: "Short for --socketio-trust-register true.") var trustRegister = false
-    @Option(help: Self.help("max-connections")) var maxConnections: String?
-    @Option(parsing: .singleValue, help: Self.help("trusted-proxy")) var trustedProxy: [String] = []
-    @Option(help: Self.help("keep-alive")) var keepAlive: String?
-    @Option(parsing: .singleValue, help: Self.help("admin-host")) var adminHost: [String] = []
-    @Option(help: Self.help("connects-per-minute")) var connectsPerMinute: String?
-    @Option(help: Self.help("kept-bytes-per-day")) var keptBytesPerDay: String?
-    @Option(help: Self.help("rings-per-pair")) var ringsPerPair: String?
-    @Option(help: Self.help("rings-per-callee")) var ringsPerCallee: String?
-    @Option(help: Self.help("directory-numbers")) var directoryNumbers: String?
-    @Option(help: Self.help("loops")) var loops: String?
-    @Option(help: Self.help("log-level")) var logLevel: String?
-    @Option(help: Self.help("log-format")) var logFormat: String?
-    @Option(help: Self.help("audit-log")) var auditLog: String?
+    init() {}
 
-    private static func help(_ name: String) -> ArgumentHelp {
-        guard let setting = Setting.named(name) else { return ArgumentHelp("") }
-        let fallback = setting.fallback.map { " (default: \($0))" } ?? ""
-        return ArgumentHelp("\(setting.meaning)\(fallback)", valueName: setting.placeholder)
+    init(from decoder: any Decoder) throws {
+        let parsed = try decoder.container(keyedBy: Key.self)
+        config = try parsed.decode(Option<String?>.self, forKey: Key("config")).wrappedValue
+        for setting in Setting.inHelp {
+            let key = Key(setting.name)
+            flags[setting.name] =
+                setting.isRepeatable
+                ? try parsed.decode(Option<[String]>.self, forKey: key).wrappedValue
+                : try parsed.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] }
+            guard let flag = setting.flag else { continue }
+            let isGiven = try parsed.decode(Flag<Bool>.self, forKey: Key(flag)).wrappedValue
+            if isGiven, flags[setting.name] == nil { flags[setting.name] = ["true"] }
+        }
     }
 
-    /// The flags given on the command line, by the name of their setting.
-    var flags: [String: [String]] {
-        let single: [String: String?] = [
-            "listen": listen, "admin-listen": adminListen, "operator-pages": operatorPages,
-            "data": data, "store": store,
-            "store-password-file": storePasswordFile, "wait-for-data": waitForData,
-            "node-listen": nodeListen, "node-address": nodeAddress, "lease": lease,
-            "jwt-secret-file": jwtSecretFile,
-            "jwt-public-key-file": jwtPublicKeyFile, "jwks-file": jwksFile, "jwks-url": jwksUrl,
-            "jwks-ca-file": jwksCaFile,
-            "jwt-user-claim": jwtUserClaim,
-            "jwt-issuer": jwtIssuer, "jwt-audience": jwtAudience, "jwt-require-expiry": jwtRequireExpiry,
-            "apns-key-file": apnsKeyFile, "apns-key-id": apnsKeyId, "apns-team-id": apnsTeamId,
-            "apns-environment": apnsEnvironment, "apns-endpoint-sandbox": apnsEndpointSandbox,
-            "apns-endpoint-production": apnsEndpointProduction, "apns-ca-file": apnsCaFile,
-            "fcm-service-account-file": fcmServiceAccountFile, "fcm-endpoint": fcmEndpoint, "fcm-ca-file": fcmCaFile,
-            "vapid-subject": vapidSubject, "vapid-key-file": vapidKeyFile, "web-push-ca-file": webPushCaFile,
-            "tls-cert": tlsCert,
-            "tls-key": tlsKey, "turn-secret-file": turnSecretFile, "turn-ttl": turnTtl, "ring-timeout": ringTimeout,
-            "probe-timeout": probeTimeout,
-            "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy, "caller-name": callerName,
-            "socketio-trust-register": socketioTrustRegister ?? (trustRegister ? "true" : nil),
-            "max-connections": maxConnections, "connects-per-minute": connectsPerMinute,
-            "kept-bytes-per-day": keptBytesPerDay, "rings-per-pair": ringsPerPair, "rings-per-callee": ringsPerCallee,
-            "directory-numbers": directoryNumbers,
-            "loops": loops,
-            "log-level": logLevel, "log-format": logFormat, "audit-log": auditLog,
-        ]
-        var flags = single.compactMapValues { $0.map { [$0] } }
-        flags["allow-origin"] = allowOrigin
-        flags["payload-alias"] = payloadAlias
-        flags["web-push-host"] = webPushHost
-        flags["trusted-proxy"] = trustedProxy
-        flags["keep-alive"] = keepAlive.map { [$0] }
-        flags["admin-host"] = adminHost
-        flags["stun-url"] = stunUrl
-        flags["turn-url"] = turnUrl
-        return flags
+    var customMirror: Mirror {
+        let config = Option<String?>(help: "A file of settings, one 'name = value' per line.")
+        var options: [(label: String?, value: Any)] = [("config", config)]
+        for setting in Setting.inHelp {
+            let fallback = setting.fallback.map { " (default: \($0))" } ?? ""
+            let help = ArgumentHelp("\(setting.meaning)\(fallback)", valueName: setting.placeholder)
+            if setting.isRepeatable {
+                options.append((setting.name, Option<[String]>(wrappedValue: [], parsing: .singleValue, help: help)))
+            } else {
+                options.append((setting.name, Option<String?>(help: help)))
+            }
+            guard let flag = setting.flag else { continue }
+            let short = ArgumentHelp("Short for --\(setting.name) true.")
+            options.append((flag, Flag(wrappedValue: false, help: short)))
+        }
+        return Mirror(self, children: options)
+    }
+
+    /// The name of an option, under which its value is decoded.
+    private struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ name: String) { stringValue = name }
+        init(stringValue: String) { self.init(stringValue) }
+        init?(intValue: Int) { nil }
     }
 
     /// Returns the sources of the settings; the configuration file is read here.
@@ -142,8 +84,7 @@ struct ServeOptions: ParsableArguments {
         let environment = ProcessInfo.processInfo.environment
         // A file that cannot be read is the error itself. The options and the environment say enough.
         let source = (try? source(flags, config)) ?? SettingsSource(flags: flags, environment: environment)
-        // Only an unknown setting throws, and this one is known.
-        return (try? source.value("log-format")) == "json"
+        return source.texts(\.logFormat).last == "json"
     }
 
     private static func source(_ flags: [String: [String]], _ config: String?) throws(UsageError) -> SettingsSource {

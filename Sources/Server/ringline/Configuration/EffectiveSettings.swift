@@ -19,16 +19,16 @@ extension SettingsSource {
     }
 
     /// Returns whether a setting has a value that is not its default.
-    func isGiven(_ name: String) -> Bool { Setting.named(name).map { provenance(of: $0) != .standard } ?? false }
+    func isGiven<Value>(_ row: Row<Value>) -> Bool { provenance(of: Setting.rows[keyPath: row].setting) != .standard }
 
     /// Returns a table of all settings in three columns: name, value and source.
     ///
     /// The value of a secret setting is the path of a file, and only that path is shown. If no such file exists, the
     /// value may be the secret itself, given in the wrong place. Then the value is shown only if it looks like a path.
-    func effective() throws(UsageError) -> String {
+    func effective() -> String {
         var rows: [[String]] = []
         for setting in Setting.all {
-            let values = try values(setting.name).map { Self.shown($0, of: setting) }
+            let values = texts(of: setting).map { Self.shown($0, of: setting) }
             let origin = provenance(of: setting)
             let from =
                 switch origin {
@@ -43,10 +43,11 @@ extension SettingsSource {
     }
 
     private static func shown(_ value: String, of setting: Setting) -> String {
-        // The URL may contain a password, although it must not.
-        if setting.name == "store" { return shownStore(value) }
-        guard setting.holdsSecret else { return value }
-        return FileManager.default.fileExists(atPath: value) ? value : "\(SecretFile.shown(value)) (no such file)"
+        switch setting.secrecy {
+        case .none: value
+        case .file: FileManager.default.fileExists(atPath: value) ? value : "\(SecretFile.shown(value)) (no such file)"
+        case .password: shownStore(value)
+        }
     }
 
     private static func shownStore(_ url: String) -> String {

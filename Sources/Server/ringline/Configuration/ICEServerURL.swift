@@ -49,19 +49,3 @@ struct ICEServerURL: Equatable {
         text.allSatisfy(\.isNumber) && Int(text).map { (1...65_535).contains($0) } ?? false
     }
 }
-
-extension SettingsSource {
-    /// Returns the URLs of ICE servers; the error for an invalid one, such as a web address, shows the expected form.
-    func iceServers(_ name: String, relays: Bool) throws(UsageError) -> [ICEServerURL] {
-        var urls: [ICEServerURL] = []
-        for text in try values(name) {
-            guard let url = ICEServerURL(text), relays || !url.isRelay else {
-                let form =
-                    relays ? "turn:, turns: or stun:, as in turn:turn.example.com:3478?transport=udp" : "stun:HOST:PORT"
-                throw UsageError("\(origin(of: name)): must be \(form), not '\(text)'")
-            }
-            urls.append(url)
-        }
-        return urls
-    }
-}

@@ -18,26 +18,23 @@ extension NodeSettings {
         store: ConnectionSettings?,
         leaseMilliseconds: Int64
     ) throws(UsageError) {
-        guard try source.value("node-listen") != nil else {
-            guard try source.value("node-address") == nil else {
-                throw UsageError("\(source.origin(of: "node-address")): needs --node-listen")
+        guard let listen = try source[\.nodeListen] else {
+            guard !source.isGiven(\.nodeAddress) else {
+                throw source.refusal(of: \.nodeAddress, "needs --node-listen")
             }
             return nil
         }
-        let listen = try source.bindable(try Self.address("node-listen", source), "node-listen")
         guard let store else {
-            throw UsageError(
-                "\(source.origin(of: "node-listen")): needs --store: several nodes share a PostgreSQL database"
-            )
+            throw source.refusal(of: \.nodeListen, "needs --store: several nodes share a PostgreSQL database")
         }
         self.listen = listen
         self.leaseMilliseconds = leaseMilliseconds
-        if try source.value("node-address") != nil {
-            address = try Self.address("node-address", source)
+        if let given = try source[\.nodeAddress] {
+            address = given
             guard !address.isWildcard else {
-                throw UsageError(
-                    "\(source.origin(of: "node-address")): must be an address that the other nodes can connect to, "
-                        + "not '\(address.text)'"
+                throw source.refusal(
+                    of: \.nodeAddress,
+                    "must be an address that the other nodes can connect to, not '\(address.text)'"
                 )
             }
         } else if listen.isWildcard {
@@ -51,27 +48,9 @@ extension NodeSettings {
 
     /// Reads `lease`, in milliseconds.
     static func lease(_ source: SettingsSource, store: ConnectionSettings?) throws(UsageError) -> Int64 {
-        let text = try source.value("lease") ?? ""
-        guard let seconds = Double(text), (1...60).contains(seconds) else {
-            throw UsageError("\(source.origin(of: "lease")): must be a number of seconds from 1 to 60, not '\(text)'")
-        }
-        guard store != nil || !source.isGiven("lease") else {
-            throw UsageError("\(source.origin(of: "lease")): needs --store")
-        }
-        return Int64((seconds * 1_000).rounded())
-    }
-
-    /// Reads an address that other nodes can use: its port is fixed, and its host has no blanks or control characters.
-    private static func address(_ name: String, _ source: SettingsSource) throws(UsageError) -> ListenAddress {
-        let text = try source.value(name) ?? ""
-        guard let address = ListenAddress(text), address.port > 0, address.host.utf8.count <= 253,
-            address.host.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else {
-            throw UsageError(
-                "\(source.origin(of: name)): must be HOST:PORT with a port from 1, as in 10.0.0.5:7070, not '\(text)'"
-            )
-        }
-        return address
+        let milliseconds = try source[\.lease]
+        guard store != nil || !source.isGiven(\.lease) else { throw source.refusal(of: \.lease, "needs --store") }
+        return milliseconds
     }
 }
 

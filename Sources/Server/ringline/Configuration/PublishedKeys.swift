@@ -6,15 +6,9 @@ struct PublishedKeys: Equatable {
 
     /// Reads the settings; `nil` if they contain no address.
     init?(_ source: SettingsSource) throws(UsageError) {
-        guard let url = try source.value("jwks-url") else { return nil }
-        guard Self.isSafe(url) else {
-            // The address is not quoted, because it may contain a password.
-            throw UsageError(
-                "\(source.origin(of: "jwks-url")): must be https://HOST/PATH without a user name; http:// only for this machine"
-            )
-        }
+        guard let url = try source[\.jwksURL] else { return nil }
         self.url = url
-        caFile = try source.value("jwks-ca-file")
+        caFile = try source[\.jwksCAFile]
     }
 
     /// Returns whether an address is protected from tampering: HTTPS, or HTTP to this machine only.

@@ -1,6 +1,3 @@
-import CallPorts
-import Pushes
-
 extension ServeSettings {
     /// The name of the VAPID key's file in the data folder.
     static let vapidKeyFile = "vapid-key.pem"
@@ -20,39 +17,24 @@ extension ServeSettings {
         isAlone: Bool,
         isNode: Bool
     ) throws(UsageError) -> WebPush? {
-        let file = try source.value("vapid-key-file")
-        guard let subject = try source.value("vapid-subject") else {
+        let file = try source[\.vapidKeyFile]
+        guard let subject = try source[\.vapidSubject] else {
             guard file == nil else {
-                throw UsageError("\(source.origin(of: "vapid-key-file")): needs --vapid-subject, an address of yours")
+                throw source.refusal(of: \.vapidKeyFile, "needs --vapid-subject, an address of yours")
             }
             return nil
         }
-        guard WebPushConfiguration.isSubject(subject) else {
-            throw UsageError(
-                "\(source.origin(of: "vapid-subject")): \(WebPushConfigurationError.malformedSubject)"
-            )
-        }
         guard file != nil || (isAlone && data != ":memory:") else {
-            throw UsageError(
-                "\(source.origin(of: "vapid-subject")): needs --vapid-key-file, because the key must outlive this server's data"
+            throw source.refusal(
+                of: \.vapidSubject,
+                "needs --vapid-key-file, because the key must outlive this server's data"
             )
         }
         return WebPush(
             subject: subject,
             keyFile: file ?? "\(data)/\(vapidKeyFile)",
             makesKey: !isNode,
-            caFile: try source.value("web-push-ca-file")
+            caFile: try source[\.webPushCAFile]
         )
-    }
-
-    /// Returns the hosts to which Web Push messages may be sent.
-    static func webPushHosts(_ source: SettingsSource) throws(UsageError) -> WebPushHosts {
-        var hosts = WebPushHosts()
-        for text in try source.values("web-push-host") where !hosts.add(text) {
-            throw UsageError(
-                "\(source.origin(of: "web-push-host")): must be a host name, *.domain or host:port, not '\(text)'"
-            )
-        }
-        return hosts
     }
 }

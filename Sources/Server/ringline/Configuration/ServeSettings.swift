@@ -95,53 +95,53 @@ struct ServeSettings {
     var isInMemory: Bool { data == ":memory:" }
 
     init(_ source: SettingsSource) throws(UsageError) {
-        listen = try source.address("listen")
-        admin = try source.value("admin-listen") == "none" ? nil : source.address("admin-listen")
-        data = try source.value("data") ?? "./data"
-        guard !data.isEmpty else { throw UsageError("\(source.origin(of: "data")): must name a folder") }
-        storePasswordFile = try source.value("store-password-file")
+        listen = try source[\.listen]
+        admin = try source[\.adminListen]
+        data = try source[\.data]
+        storePasswordFile = try source[\.storePasswordFile]
         store = try source.database()
-        storeURL = store == nil ? nil : try source.value("store")
+        storeURL = source.texts(\.store).last
         guard store == nil || data != ":memory:" else {
-            throw UsageError("\(source.origin(of: "store")): cannot be used with --data :memory:, which keeps nothing")
+            throw source.refusal(of: \.store, "cannot be used with --data :memory:, which keeps nothing")
         }
-        operatorPages = try source.value("operator-pages")
+        operatorPages = try source[\.operatorPages]
         if operatorPages != nil, admin == nil || data == ":memory:" {
             let reason = admin == nil ? "--admin-listen none" : "--data :memory:, whose calls no search can read"
-            throw UsageError("\(source.origin(of: "operator-pages")): cannot be used with \(reason)")
+            throw source.refusal(of: \.operatorPages, "cannot be used with \(reason)")
         }
         leaseMilliseconds = try NodeSettings.lease(source, store: store)
         nodes = try NodeSettings(source, store: store, leaseMilliseconds: leaseMilliseconds)
-        try Self.checkPorts([("listen", listen), ("admin-listen", admin), ("node-listen", nodes?.listen)], source)
-        shared = try SharedSetting.all(source)
-        waitsForData =
-            try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data", atMost: 86_400)
-        jwtSecretFile = try source.value("jwt-secret-file")
-        jwtPublicKeyFile = try source.value("jwt-public-key-file")
-        jwksFile = try source.value("jwks-file")
+        let rows = Setting.rows
+        let listeners = [
+            (rows.listen.setting, listen), (rows.adminListen.setting, admin),
+            (rows.nodeListen.setting, nodes?.listen),
+        ]
+        try Self.checkPorts(listeners, source)
+        shared = SharedSetting.all(source)
+        waitsForData = try source[\.waitForData]
+        jwtSecretFile = try source[\.jwtSecretFile]
+        jwtPublicKeyFile = try source[\.jwtPublicKeyFile]
+        jwksFile = try source[\.jwksFile]
         jwks = try PublishedKeys(source)
-        jwtUserClaim = try source.value("jwt-user-claim")
-        jwtIssuer = try source.value("jwt-issuer")
-        jwtAudience = try source.value("jwt-audience")
-        jwtRequireExpiry = try source.flag("jwt-require-expiry")
+        jwtUserClaim = try source[\.jwtUserClaim]
+        jwtIssuer = try source[\.jwtIssuer]
+        jwtAudience = try source[\.jwtAudience]
+        jwtRequireExpiry = try source[\.jwtRequireExpiry]
         apns = try Self.apns(source)
         firebase = try Self.firebase(source)
         webPush = try Self.webPush(source, data: data, isAlone: store == nil, isNode: nodes != nil)
         turn = try Self.turn(source)
         tls = try Self.tls(source)
-        allowedOrigins = try source.origins()
-        adminHosts = try source.adminHosts()
-        keepAliveSeconds = try source.keepAliveSeconds()
-        trustsUnverifiedSocketIOUsers = try source.flag("socketio-trust-register")
-        maxConnections = try Self.count("max-connections", source)
-        trustedProxies = try Self.proxies(source)
-        loops = try Self.loops(source)
-        logLevel = try source.choice(
-            "log-level",
-            of: ["trace", "debug", "info", "notice", "warning", "error", "critical"]
-        )
-        logsJSON = try source.choice("log-format", of: ["text", "json"]) == "json"
-        auditLog = try source.value("audit-log")
+        allowedOrigins = Set(try source[\.allowOrigin])
+        adminHosts = Set(try source[\.adminHost])
+        keepAliveSeconds = try source[\.keepAlive]
+        trustsUnverifiedSocketIOUsers = try source[\.socketioTrustRegister]
+        maxConnections = try source[\.maxConnections]
+        trustedProxies = try source[\.trustedProxy]
+        loops = try source[\.loops]
+        logLevel = try source[\.logLevel]
+        logsJSON = try source[\.logFormat]
+        auditLog = try source[\.auditLog]
         warnings = source.unknownVariables()
         var policy = try Self.policy(source)
         // Another server may take the database over, and refuse what this one has decided.
@@ -164,15 +164,16 @@ struct ServeSettings {
 
     /// Checks that no listener takes the port of another one.
     private static func checkPorts(
-        _ listeners: [(name: String, address: ListenAddress?)],
+        _ listeners: [(setting: Setting, address: ListenAddress?)],
         _ source: SettingsSource
     ) throws(UsageError) {
         for (index, listener) in listeners.enumerated() {
             guard let address = listener.address else { continue }
             for earlier in listeners[..<index] where earlier.address?.overlaps(address) == true {
                 let text = earlier.address.map { $0 == address ? "" : " \($0.text)" } ?? ""
-                throw UsageError(
-                    "\(source.origin(of: listener.name)): \(address.text) is also the address of --\(earlier.name)\(text)"
+                throw source.refusal(
+                    of: listener.setting,
+                    "\(address.text) is also the address of --\(earlier.setting.name)\(text)"
                 )
             }
         }
@@ -182,22 +183,20 @@ struct ServeSettings {
         var policy = Policy()
         let timeZones = TimeZoneFiles()
         policy.timeZoneRules = { timeZones.rules(named: $0) }
-        policy.ringTimeout = .milliseconds(try source.milliseconds("ring-timeout", atMost: 3_600))
-        policy.probeTimeout = .milliseconds(try source.milliseconds("probe-timeout", atMost: 600))
-        policy.grace = .milliseconds(try source.milliseconds("disconnect-grace", atMost: 3_600))
-        policy.whenBusy = try source.choice("busy-policy", of: ["waiting", "busy"]) == "busy" ? .busy : .waiting
-        policy.callerName = try source.choice("caller-name", of: ["token", "any"]) == "token" ? .token : .any
-        policy.payloadAliases = try payloadAliases(source)
-        policy.webPushHosts = try webPushHosts(source)
-        policy.connectsPerMinute = try count("connects-per-minute", source) ?? policy.connectsPerMinute
-        policy.storedBytesPerDay = try count("kept-bytes-per-day", source) ?? policy.storedBytesPerDay
-        policy.ringsPerPair = try count("rings-per-pair", from: 0, source) ?? policy.ringsPerPair
-        policy.ringsPerCallee = try count("rings-per-callee", from: 0, source) ?? policy.ringsPerCallee
-        policy.directoryNumbers = try count("directory-numbers", from: 0, source) ?? policy.directoryNumbers
-        policy.apnsEnvironment = APNsEnvironment(
-            rawValue: try source.choice("apns-environment", of: ["auto", "sandbox", "production"])
-        )
-        policy.iceServers = iceServers(try source.iceServers("stun-url", relays: false).map(\.text))
+        policy.ringTimeout = .milliseconds(try source[\.ringTimeout])
+        policy.probeTimeout = .milliseconds(try source[\.probeTimeout])
+        policy.grace = .milliseconds(try source[\.disconnectGrace])
+        policy.whenBusy = try source[\.busyPolicy]
+        policy.callerName = try source[\.callerName]
+        policy.payloadAliases = try source[\.payloadAlias]
+        policy.webPushHosts = try source[\.webPushHost]
+        policy.connectsPerMinute = try source[\.connectsPerMinute]
+        policy.storedBytesPerDay = try source[\.keptBytesPerDay]
+        policy.ringsPerPair = try source[\.ringsPerPair]
+        policy.ringsPerCallee = try source[\.ringsPerCallee]
+        policy.directoryNumbers = try source[\.directoryNumbers]
+        policy.apnsEnvironment = try source[\.apnsEnvironment]
+        policy.iceServers = iceServers(try source[\.stunURL].map(\.text))
         return policy
     }
 
@@ -217,42 +216,39 @@ struct ServeSettings {
     }
 
     private static func apns(_ source: SettingsSource) throws(UsageError) -> APNs? {
-        let parts = (
-            try source.value("apns-key-file"), try source.value("apns-key-id"), try source.value("apns-team-id")
-        )
-        switch parts {
+        switch (try source[\.apnsKeyFile], try source[\.apnsKeyID], try source[\.apnsTeamID]) {
         case (nil, nil, nil): return nil
         case (let keyFile?, let keyID?, let teamID?):
             return APNs(
                 keyFile: keyFile,
                 keyID: keyID,
                 teamID: teamID,
-                sandbox: try source.value("apns-endpoint-sandbox") ?? "",
-                production: try source.value("apns-endpoint-production") ?? "",
-                caFile: try source.value("apns-ca-file")
+                sandbox: try source[\.apnsEndpointSandbox],
+                production: try source[\.apnsEndpointProduction],
+                caFile: try source[\.apnsCAFile]
             )
         default: throw UsageError("--apns-key-file, --apns-key-id and --apns-team-id must be given together")
         }
     }
 
     private static func firebase(_ source: SettingsSource) throws(UsageError) -> Firebase? {
-        guard let file = try source.value("fcm-service-account-file") else { return nil }
-        let endpoint = try source.value("fcm-endpoint") ?? ""
-        guard HTTPRequest.isSecureOrigin(endpoint) else {
-            throw UsageError("\(source.origin(of: "fcm-endpoint")): must be https://host or https://host:port")
-        }
-        return Firebase(accountFile: file, endpoint: endpoint, caFile: try source.value("fcm-ca-file"))
+        guard let file = try source[\.fcmServiceAccountFile] else { return nil }
+        return Firebase(
+            accountFile: file,
+            endpoint: try source[\.fcmEndpoint],
+            caFile: try source[\.fcmCAFile]
+        )
     }
 
     private static func turn(_ source: SettingsSource) throws(UsageError) -> TURN? {
-        let urls = try source.iceServers("turn-url", relays: true)
+        let urls = try source[\.turnURL]
         // Rounded up: a credential with a lifetime of 0 s would be useless.
-        let ttlSeconds = (try source.milliseconds("turn-ttl", atMost: 31_536_000) + 999) / 1_000
-        switch (try source.value("turn-secret-file"), urls.isEmpty) {
+        let ttlSeconds = (try source[\.turnTTL] + 999) / 1_000
+        switch (try source[\.turnSecretFile], urls.isEmpty) {
         case (nil, true): return nil
         case (let secretFile?, false):
             guard urls.contains(where: \.isRelay) else {
-                throw UsageError("\(source.origin(of: "turn-url")): one must be turn: or turns:")
+                throw source.refusal(of: \.turnURL, "one must be turn: or turns:")
             }
             return TURN(secretFile: secretFile, urls: urls.map(\.text), ttlSeconds: ttlSeconds)
         default: throw UsageError("--turn-secret-file and --turn-url must be given together")
@@ -260,41 +256,10 @@ struct ServeSettings {
     }
 
     private static func tls(_ source: SettingsSource) throws(UsageError) -> ServerConfiguration.TLS? {
-        switch (try source.value("tls-cert"), try source.value("tls-key")) {
+        switch (try source[\.tlsCert], try source[\.tlsKey]) {
         case (nil, nil): return nil
         case (let certificate?, let key?): return .init(certificatePath: certificate, keyPath: key)
         default: throw UsageError("--tls-cert and --tls-key must be given together")
         }
-    }
-
-    private static func proxies(_ source: SettingsSource) throws(UsageError) -> [AddressRange] {
-        var ranges: [AddressRange] = []
-        for text in try source.values("trusted-proxy") {
-            guard let range = AddressRange(text) else {
-                let wanted = "an address or a block such as 10.0.0.0/8"
-                throw UsageError("\(source.origin(of: "trusted-proxy")): must be \(wanted), not '\(text)'")
-            }
-            ranges.append(range)
-        }
-        return ranges
-    }
-
-    private static func loops(_ source: SettingsSource) throws(UsageError) -> Int {
-        let text = try source.value("loops") ?? ""
-        guard let count = Int(text), (1...Server.maximumLoops).contains(count) else {
-            throw UsageError(
-                "\(source.origin(of: "loops")): must be a whole number from 1 to \(Server.maximumLoops), not '\(text)'"
-            )
-        }
-        return count
-    }
-
-    private static func count(_ name: String, from least: Int = 1, _ source: SettingsSource) throws(UsageError) -> Int?
-    {
-        guard let text = try source.value(name) else { return nil }
-        guard let count = Int(text), count >= least else {
-            throw UsageError("\(source.origin(of: name)): must be a whole number from \(least), not '\(text)'")
-        }
-        return count
     }
 }

@@ -3,6 +3,7 @@ import CallCore
 import FoundationEssentials
 import Glibc
 import Identity
+import Postgres
 
 /// An error in the configuration or the environment, as one line for stderr.
 struct UsageError: Error, CustomStringConvertible {
@@ -45,73 +46,53 @@ struct SettingsSource {
     /// The values from the file, by setting.
     var file: [String: String] = [:]
 
-    /// Returns all values of a setting.
-    func values(_ name: String) throws(UsageError) -> [String] {
-        guard let setting = Setting.named(name) else { throw UsageError("unknown setting \(name)") }
-        if let values = flags[name], !values.isEmpty { return values }
+    /// The row of a setting in the table.
+    typealias Row<Value: Sendable> = KeyPath<SettingTable, SettingTable.Row<Value>>
+
+    /// The value of a setting, read and checked.
+    subscript<Value>(_ row: Row<Value>) -> Value {
+        get throws(UsageError) {
+            do throws(UsageError) { return try Setting.rows[keyPath: row].form.read(texts(row)) } catch {
+                throw refusal(of: row, error.description)
+            }
+        }
+    }
+
+    /// Returns the texts of all values of a setting.
+    func texts<Value>(_ row: Row<Value>) -> [String] { texts(of: Setting.rows[keyPath: row].setting) }
+
+    /// Returns the texts of all values of a setting.
+    func texts(of setting: Setting) -> [String] {
+        if let values = flags[setting.name], !values.isEmpty { return values }
         // Compose files and systemd units express "not set" by an empty variable.
-        let text = environment[setting.variable].flatMap { $0.isEmpty ? nil : $0 } ?? file[name]
+        let text = environment[setting.variable].flatMap { $0.isEmpty ? nil : $0 } ?? file[setting.name]
         guard let text else { return setting.fallback.map { [$0] } ?? [] }
         guard setting.isRepeatable else { return [text] }
         return text.split(separator: ",").map { $0.trimmed() }.filter { !$0.isEmpty }
     }
 
-    /// Returns the name of the place where the user set a setting, for error messages.
-    func origin(of name: String) -> String {
-        guard let setting = Setting.named(name), flags[name]?.isEmpty ?? true else { return "--\(name)" }
-        if environment[setting.variable].map({ !$0.isEmpty }) ?? false { return setting.variable }
-        return file[name] == nil ? "--\(name)" : "config: \(name)"
+    /// Returns the error of a setting, under the name by which the user set it.
+    func refusal<Value>(of row: Row<Value>, _ reason: String) -> UsageError {
+        refusal(of: Setting.rows[keyPath: row].setting, reason)
     }
 
-    /// Returns the value of a setting that is given at most once.
-    func value(_ name: String) throws(UsageError) -> String? { try values(name).last }
-
-    /// Returns the value of a setting; throws if it is not one of the choices.
-    func choice(_ name: String, of choices: [String]) throws(UsageError) -> String {
-        let value = try value(name) ?? ""
-        guard choices.contains(value) else {
-            throw UsageError("\(origin(of: name)): must be \(choices.joined(separator: ", ")), not '\(value)'")
+    /// Returns the error of a setting, under the name by which the user set it.
+    func refusal(of setting: Setting, _ reason: String) -> UsageError {
+        switch provenance(of: setting) {
+        case .variable: UsageError("\(setting.variable): \(reason)")
+        case .file: UsageError("config: \(setting.name): \(reason)")
+        case .option, .standard: UsageError("--\(setting.name): \(reason)")
         }
-        return value
     }
 
-    /// Returns the value of a setting that is a positive number of seconds up to a limit, in milliseconds.
-    func milliseconds(_ name: String, atMost limit: Int64) throws(UsageError) -> Int64 {
-        let value = try value(name) ?? ""
-        guard let seconds = Double(value), seconds.isFinite, seconds > 0, seconds <= Double(limit) else {
-            throw UsageError(
-                "\(origin(of: name)): must be a positive number of seconds, at most \(limit), not '\(value)'"
-            )
+    /// Returns the PostgreSQL database of `store`; `nil` if the setting is not given.
+    func database() throws(UsageError) -> ConnectionSettings? {
+        let database = try self[\.store]
+        let passwordFile = try self[\.storePasswordFile]
+        guard database != nil || passwordFile == nil else {
+            throw UsageError("--store-password-file needs --store")
         }
-        return max(1, Int64((seconds * 1_000).rounded()))
-    }
-
-    /// Returns the value of a setting that is `true` or `false`.
-    func flag(_ name: String) throws(UsageError) -> Bool { try choice(name, of: ["true", "false"]) == "true" }
-
-    /// Returns the value of a setting that is an address to listen on.
-    func address(_ name: String) throws(UsageError) -> ListenAddress {
-        let value = try value(name) ?? ""
-        guard let address = ListenAddress(value) else {
-            throw UsageError(
-                "\(origin(of: name)): must be HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, not '\(value)'"
-            )
-        }
-        return try bindable(address, name)
-    }
-
-    /// Returns an address with the IP address to bind, since a socket is bound to no name.
-    ///
-    /// `localhost` is the IPv4 address of this machine, whatever /etc/hosts says.
-    func bindable(_ address: ListenAddress, _ name: String) throws(UsageError) -> ListenAddress {
-        if address.host == "localhost" { return ListenAddress(host: "127.0.0.1", port: address.port) }
-        guard address.isIPAddress else {
-            throw UsageError(
-                "\(origin(of: name)): must begin with an IP address of this machine, as in 127.0.0.1:8080 or "
-                    + "0.0.0.0:8080, not '\(address.host)'"
-            )
-        }
-        return address
+        return database
     }
 }
 
@@ -139,8 +120,21 @@ struct ListenAddress: Equatable {
         self.port = port
     }
 
+    /// Returns the address with the IP address to bind, since a socket is bound to no name.
+    ///
+    /// `localhost` is the IPv4 address of this machine, whatever /etc/hosts says.
+    func bindable() throws(UsageError) -> ListenAddress {
+        if host == "localhost" { return ListenAddress(host: "127.0.0.1", port: port) }
+        guard isIPAddress else {
+            throw UsageError(
+                "must begin with an IP address of this machine, as in 127.0.0.1:8080 or 0.0.0.0:8080, not '\(host)'"
+            )
+        }
+        return self
+    }
+
     /// Whether the host is an IPv4 or IPv6 address, and no name.
-    var isIPAddress: Bool { !bytes.isEmpty }
+    private var isIPAddress: Bool { !bytes.isEmpty }
 
     /// Whether one process cannot listen on both: they are one port of the same address, or one includes the other.
     ///

@@ -6,33 +6,16 @@ struct SharedSetting: Equatable {
     let name: String
     let values: [String]
     /// Whether the value is the path of a file whose contents must be the same; its path may differ.
-    var namesFile: Bool { Self.files.contains(name) }
-
-    /// The settings that may differ: addresses, files and limits of the machine itself.
-    private static let own: Set<String> = [
-        "listen", "admin-listen", "admin-host", "operator-pages", "data", "store", "store-password-file",
-        "wait-for-data",
-        "node-listen", "node-address",
-        "jwks-ca-file", "apns-ca-file", "fcm-ca-file", "web-push-ca-file", "tls-cert", "tls-key", "max-connections",
-        "trusted-proxy",
-        "loops", "keep-alive",
-        "log-level", "log-format", "audit-log",
-    ]
-    private static let files: Set<String> = [
-        "jwt-secret-file", "jwt-public-key-file", "jwks-file", "apns-key-file", "fcm-service-account-file",
-        "vapid-key-file", "turn-secret-file",
-    ]
+    var namesFile: Bool { Setting.named(name)?.scope == .sharedFile }
 
     /// Returns all settings that must be the same, in the order of the documentation.
-    static func all(_ source: SettingsSource) throws(UsageError) -> [SharedSetting] {
-        var all: [SharedSetting] = []
-        for setting in Setting.all where !own.contains(setting.name) {
-            let values = try source.values(setting.name)
+    static func all(_ source: SettingsSource) -> [SharedSetting] {
+        Setting.all.filter { $0.scope != .own }.map { setting in
+            let values = source.texts(of: setting)
             // The order of repeated values, such as origins, has no meaning. Of all others only the last counts.
             let used = setting.isRepeatable ? Set(values).sorted() : Array(values.suffix(1))
-            all.append(SharedSetting(name: setting.name, values: used.map { Self.parsed($0, of: setting) }))
+            return SharedSetting(name: setting.name, values: used.map { Self.parsed($0, of: setting) })
         }
-        return all
     }
 
     /// Returns the text of a value as the server understands it: `60`, `60.0` and `6e1` seconds are the same.

@@ -60,7 +60,7 @@ struct InitCommand: ParsableCommand {
                     + "a volume"
             )
         }
-        let address = try SettingsSource(flags: ["listen": [listen]]).address("listen")
+        let address = try SettingsSource(flags: ["listen": [listen]])[\.listen]
         try Self.requireOneLine(folder, data ?? "")
         // The unit's user is another one.
         try DataFolderSetup.prepare(folder, option: "init", permissions: unit ? 0o755 : 0o700)

@@ -3,7 +3,7 @@ import CallPorts
 import Cluster
 import Switchboard
 
-/// The revocations of a world: operators of all nodes revoke the tokens of users, and every node must refuse them (I17).
+/// The revocations of a world: operators of all nodes revoke the tokens of users, and every node must refuse them (I21).
 ///
 /// The users have no devices, so that a revocation ends no call.
 struct NodeRevocations {
@@ -79,14 +79,14 @@ extension SimulatedWorld {
     func checkRevocations() {
         for node in simulatedNodes where node.isRunning && !node.isStopped && node.machine.notReadyReason == nil {
             for user in revocations.done.sorted(by: { $0.text < $1.text }) where node.revokedUsers[user] == nil {
-                fail("I17", "\(node.name) does not know that the tokens of \(user.text) are revoked")
+                fail("I21", "\(node.name) does not know that the tokens of \(user.text) are revoked")
             }
         }
         for one in revocations.asked where simulatedNodes[one.node].life == one.life {
             guard !revocations.done.contains(one.user), simulatedNodes[one.node].machine.notReadyReason == nil else {
                 continue
             }
-            fail("I17", "the operator of node \(one.node) was not told that the tokens of \(one.user.text) are revoked")
+            fail("I21", "the operator of node \(one.node) was not told that the tokens of \(one.user.text) are revoked")
         }
     }
 }

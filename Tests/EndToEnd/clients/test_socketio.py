@@ -8,6 +8,7 @@ import pytest
 import samples
 from push_services import token
 from raw_socket import BINARY, PING, PONG, TEXT, RawSocket
+from rest import TLS
 from sio_app import POLLING, WAYS, App
 from test_chutalk_pushes import ALERT, put
 from waiting import eventually
@@ -18,12 +19,13 @@ PATHS = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
 
 def get(world, path="/socket.io/", **params):
     params = {"EIO": "4", "transport": "polling"} | params
-    return httpx.get(world.server.url + path, params=params, trust_env=False, timeout=40)
+    return httpx.get(world.server.url + path, params=params, trust_env=False, verify=TLS, timeout=40)
 
 
 def post(world, sid, body, version="4"):
     params = {"EIO": version, "transport": "polling", "sid": sid}
-    return httpx.post(world.server.url + "/socket.io/", params=params, content=body, trust_env=False, timeout=10)
+    url = world.server.url + "/socket.io/"
+    return httpx.post(url, params=params, content=body, trust_env=False, verify=TLS, timeout=10)
 
 
 def opened(world, **params) -> str:

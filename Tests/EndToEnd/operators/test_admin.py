@@ -4,12 +4,12 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from raw_socket import RawSocket
-from rest import Rest
+from rest import TLS, Rest
 from waiting import eventually
 
 
 def get(server, path: str) -> httpx.Response:
-    return httpx.get(server.admin_url + path, trust_env=False, timeout=5)
+    return httpx.get(server.admin_url + path, trust_env=False, verify=TLS, timeout=5)
 
 
 def families(server) -> dict:

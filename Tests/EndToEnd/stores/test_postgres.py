@@ -7,6 +7,7 @@ import httpx
 import pytest
 from commands import one_clear_line, run, serve
 from postgres_server import database_name
+from rest import TLS
 from tcp_proxy import Proxy
 from waiting import eventually
 
@@ -77,10 +78,11 @@ def test_a_postgresql_that_sends_notices_for_ever_makes_readyz_503_until_it_resp
         hop.babble(b"N" + (len(body) + 4).to_bytes(4, "big") + body)
         waiting = caller.send(type="ice", callId="c-1", candidate={"candidate": "x"})
         callee.expect(type="ice", callId="c-1")
-        eventually(lambda: httpx.get(server.admin_url + "/readyz", trust_env=False).status_code == 503, 10, server.errors)
+        ready = server.admin_url + "/readyz"
+        eventually(lambda: httpx.get(ready, trust_env=False, verify=TLS).status_code == 503, 10, server.errors)
         assert "the store cannot write" in server.errors()
         hop.heal()
-        eventually(lambda: httpx.get(server.admin_url + "/readyz", trust_env=False).status_code == 200, 30, server.errors)
+        eventually(lambda: httpx.get(ready, trust_env=False, verify=TLS).status_code == 200, 30, server.errors)
         assert caller.reply_to(waiting)["type"] == "ack"
     finally:
         hop.close()

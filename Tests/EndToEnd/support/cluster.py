@@ -15,6 +15,7 @@ import postgres_server
 import pytest
 from postgres_server import ON_CLUSTER, PostgresServer
 from resending_client import metrics
+from rest import TLS
 from ringline_server import Server, free_port
 from tcp_proxy import Proxy
 from waiting import eventually
@@ -110,13 +111,13 @@ class Node(Server):
 
     def metrics_text(self) -> str:
         """Returns the text of `/metrics`; empty if the node starts."""
-        response = httpx.get(self.admin_url + "/metrics", trust_env=False, timeout=5)
+        response = httpx.get(self.admin_url + "/metrics", trust_env=False, verify=TLS, timeout=5)
         return "" if response.status_code == 503 else response.text
 
     def readiness(self) -> tuple[int, str]:
         """Returns the status and the body of `/readyz`; (0, …) if the node has ended."""
         try:
-            response = httpx.get(self.admin_url + "/readyz", trust_env=False, timeout=5)
+            response = httpx.get(self.admin_url + "/readyz", trust_env=False, verify=TLS, timeout=5)
             return response.status_code, response.json()["status"]
         except httpx.TransportError as error:
             return 0, str(error)

@@ -19,6 +19,7 @@ import time
 import httpx
 import postgres_server
 from postgres_server import ON_POSTGRES
+from rest import TLS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # `RINGLINE_LAUNCHER` is put before the server's command. For example, `valgrind -q --undef-value-errors=no
@@ -238,6 +239,6 @@ class Server:
         return None if code in (None, 0, -signal.SIGKILL) else f"code {code}: {self.errors()[-2000:]}"
 
     def metrics_text(self) -> str:
-        response = httpx.get(self.admin_url + "/metrics", trust_env=False, timeout=5)
+        response = httpx.get(self.admin_url + "/metrics", trust_env=False, verify=TLS, timeout=5)
         assert response.status_code == 200, response.text
         return response.text

@@ -7,6 +7,7 @@ import contextlib
 import pathlib
 import subprocess
 
+import durations
 import httpx
 import postgres_server
 import push_services
@@ -30,14 +31,9 @@ def pytest_configure(config):
         record_http()
 
 
-# The files that wait longest. pytest-xdist gives files to its workers in the order of the tests: these come first, so
-# that no worker is left alone with one of them.
-LONGEST = ["test_socketio", "test_schedules_restarts", "test_chutalk", "test_chutalk_pushes", "test_push_faults"]
-
-
 def pytest_collection_modifyitems(items):
-    places = {name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.module.__name__, len(LONGEST)))
+    table = durations.kept()
+    items.sort(key=lambda item: -durations.seconds(item.path, table))
 
 
 def pytest_report_header():

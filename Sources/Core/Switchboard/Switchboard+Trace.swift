@@ -196,48 +196,6 @@ extension TimelineEvent {
     }
 }
 
-extension Switchboard.Request {
-    /// The request's name in the log.
-    var name: Switchboard.RequestName {
-        switch self {
-        case .signal: .signal
-        case .fetch: .fetch
-        case .end: .end
-        case .history: .history
-        case .callJustBegun: .record
-        case .call: .call
-        case .timeline: .timeline
-        case .register: .register
-        case .devices: .devices
-        case .removeDevice: .removeDevice
-        case .turnCredential: .turnCredential
-        case .webPushKey: .webPushKey
-        case .schedules: .schedules
-        case .blocks: .blocks
-        case .block: .block
-        case .unblock: .unblock
-        case .doNotDisturb: .doNotDisturb
-        case .revokeTokens: .revokeTokens
-        case .blockNumber: .blockNumber
-        case .unblockNumber: .unblockNumber
-        case .numbers: .numbers
-        case .updateNumbers: .updateNumbers
-        }
-    }
-
-    /// The callId that the request names.
-    var callID: CallID? {
-        switch self {
-        case .signal(let message): message.callID
-        case .fetch(let id, _), .end(let id, _, _), .call(let id, _, _), .timeline(let id, _, _): id
-        case .history, .callJustBegun, .register, .devices, .removeDevice, .turnCredential, .webPushKey, .blocks,
-            .block, .unblock, .doNotDisturb, .schedules, .revokeTokens, .blockNumber, .unblockNumber, .numbers,
-            .updateNumbers:
-            nil
-        }
-    }
-}
-
 extension ParkedWork.Work {
     /// The callId that the work names.
     var callID: CallID? {

@@ -236,7 +236,7 @@ extension SimulatedWorld {
         registration.webPush = device.tokens.web.map {
             WebPushMember(endpoint: $0.endpoint, p256dh: $0.p256dh, auth: $0.auth)
         }
-        requests(.other(.register(registration)), from: device)
+        requests(.other(.devices(.register(registration))), from: device)
     }
 
     /// Sends a planned poll, unless the app has been started again or a later poll was planned.

@@ -46,7 +46,7 @@ extension SimulatedWorld {
         let index = requests.count - 1
         if device.isRealApp { after(10_000, .timeout(index)) }
         // The registration of an earlier run of a real app reaches the server before that of this run.
-        let isEarlier = if case .other(.register) = kind { device.isRealApp } else { false }
+        let isEarlier = if case .other(.devices(.register)) = kind { device.isRealApp } else { false }
         guard !isEarlier else { return after(latency(), .request(index)) }
         if !(isLossy && networkDraws.percent(8)) { after(latency() + requestDelay(), .request(index)) }
         // A registration that is sent a second time, after the app has registered something else, cannot be told from a
@@ -85,7 +85,7 @@ extension SimulatedWorld {
         let device = devices[request.device]
         switch request.kind {
         case .device: break
-        case .other(.register) where atOwner && device.isRealApp: break
+        case .other(.devices(.register)) where atOwner && device.isRealApp: break
         case .other, .signal, .end, .fetch, .probe: return false
         }
         return request.instance != device.instance && device.power != .killed
@@ -154,10 +154,10 @@ extension SimulatedWorld {
             return .fetch(id, fetch)
         case .device(_, let body?):
             log("\(device.id.text) ⇒ server: PUT \(Ladder.text(body, from: 0))")
-            return .register(try DeviceRegistration(body: body, device: nil))
+            return .devices(.register(try DeviceRegistration(body: body, device: nil)))
         case .device(_, nil):
             log("\(device.id.text) ⇒ server: DELETE \(device.id.text)")
-            return .removeDevice(device.id)
+            return .devices(.remove(device.id))
         case .other(let asked), .probe(let asked, _): return asked
         }
     }

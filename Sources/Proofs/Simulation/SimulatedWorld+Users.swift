@@ -135,11 +135,11 @@ extension SimulatedWorld {
         case .hostile(let kind): injectFault(kind)
         case .block(let index, let user, let isBlocked):
             log("\(devices[index].user.text) \(isBlocked ? "blocks" : "unblocks") \(user.text)")
-            requests(.other(isBlocked ? .block(user) : .unblock(user)), from: devices[index])
+            requests(.other(.blocks(isBlocked ? .block(user) : .unblock(user))), from: devices[index])
         case .disturb(let index, let span):
             let until = span.map { Moment(milliseconds: now + $0) }
             log("\(devices[index].user.text) is not to be disturbed")
-            requests(.other(.doNotDisturb(until: until)), from: devices[index])
+            requests(.other(.blocks(.doNotDisturb(until: until))), from: devices[index])
         case .token(let index): replaceToken(of: devices[index])
         case .logout(let index): logOut(devices[index])
         case .launch(let index): launch(devices[index])

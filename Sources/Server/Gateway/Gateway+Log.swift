@@ -112,7 +112,7 @@ extension Gateway {
         case .request(let request, let name, let user, let call):
             log.trace(
                 "a request is carried out",
-                [.request(request.logged), .requestName(ServerText(name)), .user(user), call.map { .call($0) }]
+                [.request(request.logged), .requestName(ServerText(name.text)), .user(user), call.map { .call($0) }]
             )
         case .begins(let call, let meaning, let caller, _):
             log.trace(

@@ -66,7 +66,7 @@ package enum OperatorRequest: Equatable, Sendable {
 
     private static func callID(_ head: RequestHead) throws(WireError) -> CallID {
         guard let text = head.parameter("callId") else { throw .invalid(.callId, "missing") }
-        return try Route.callID(text)
+        return try CallID(inRequest: text)
     }
 }
 

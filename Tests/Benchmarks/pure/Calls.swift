@@ -128,6 +128,10 @@ private func register(_ number: Int, on bench: inout SwitchboardBench) throws {
         environment: .production
     )
     bench.give(
-        .requested(RequestID(rawValue: UInt64(number)), try Inputs.principal(.callee, number), .register(registration))
+        .requested(
+            RequestID(rawValue: UInt64(number)),
+            try Inputs.principal(.callee, number),
+            .devices(.register(registration))
+        )
     )
 }

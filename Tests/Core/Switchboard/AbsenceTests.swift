@@ -40,7 +40,7 @@ struct AbsenceTests {
         world.respondToPush(try #require(world.takenPushes().first), 200)
         var service = try principal("1")
         service.isService = true
-        let told = try world.reply(service, .timeline(try call("c-1"))).text
+        let told = try world.reply(service, .calls(.timeline(try call("c-1")))).text
         #expect(told.contains("its connection had answered its ping, and ended before it rang"), "\(told)")
     }
 
@@ -93,7 +93,7 @@ struct AbsenceTests {
             world.wait(1)
             if reason == 0 { world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e")) }
             if reason == 2 {
-                _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(600)))
+                _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(600))))
             }
             world.wait(20)
             #expect(world.takenPushes().allSatisfy { $0.route.kind != .voip })

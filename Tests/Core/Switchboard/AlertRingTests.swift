@@ -42,7 +42,7 @@ struct AlertRingTests {
             #expect(text.contains("\"\(key)\":"), "\(key)")
         }
         #expect(world.events("no_device").isEmpty && world.events("push.sent").count == 1)
-        let devices = try world.reply(try principal("10"), .devices).text
+        let devices = try world.reply(try principal("10"), .devices(.list)).text
         #expect(devices.contains(#""wakesBy":"alert""#), "\(devices)")
     }
 
@@ -265,7 +265,7 @@ struct AlertRingTests {
     func silence() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: nil, alert: "a1a1")
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(600)))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(600))))
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.takenPushes().isEmpty)
     }
@@ -274,7 +274,7 @@ struct AlertRingTests {
     func silencedMeanwhile() throws {
         let (world, caller, push) = try rung()
         world.respondToPush(push, 200)
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(600)))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(600))))
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let text = world.takenPushes().map { String(decoding: $0.payload, as: UTF8.self) }
         #expect(text.count == 1 && text.first?.contains(#""type":"call.over""#) == true, "\(text)")

@@ -27,8 +27,8 @@ struct AuditTests {
     @Test("A block and its removal are audited once each, even if they are requested twice")
     func blocks() throws {
         let world = SwitchboardWorld()
-        for _ in 0..<2 { #expect(try world.reply(principal("10"), .block(try user("11"))).status == 200) }
-        for _ in 0..<2 { #expect(try world.reply(principal("10"), .unblock(try user("11"))).status == 200) }
+        for _ in 0..<2 { #expect(try world.reply(principal("10"), .blocks(.block(try user("11")))).status == 200) }
+        for _ in 0..<2 { #expect(try world.reply(principal("10"), .blocks(.unblock(try user("11")))).status == 200) }
         #expect(
             world.audited == [
                 .blocked(try user("11"), by: try user("10")), .unblocked(try user("11"), by: try user("10")),
@@ -41,8 +41,8 @@ struct AuditTests {
         let world = SwitchboardWorld()
         var service = try principal("backend")
         service.isService = true
-        _ = try world.reply(principal("10"), .revokeTokens(nil))
-        _ = try world.reply(service, .revokeTokens(try user("11")))
+        _ = try world.reply(principal("10"), .credentials(.revokeTokens(nil)))
+        _ = try world.reply(service, .credentials(.revokeTokens(try user("11"))))
         world.give(.operatorCommand(OperatorCommandID(rawValue: 1), .revoke(try user("12"), before: world.now)))
         #expect(
             world.audited == [
@@ -55,8 +55,8 @@ struct AuditTests {
     @Test("The refusal of a revoked token is audited with the token's user")
     func revoked() throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(principal("10"), .revokeTokens(nil))
-        #expect(try world.reply(principal("10"), .devices).status == 401)
+        _ = try world.reply(principal("10"), .credentials(.revokeTokens(nil)))
+        #expect(try world.reply(principal("10"), .devices(.list)).status == 401)
         #expect(world.audited.last == .tokenRefused(cause: "revoked", try user("10")))
     }
 }

@@ -37,7 +37,7 @@ struct BreakerTests {
     }
 
     private func registered(_ numbers: Range<Int>, in world: SwitchboardWorld) throws -> Int {
-        try numbers.filter { try world.reply(try principal("\($0)"), .devices).text != "[]" }.count
+        try numbers.filter { try world.reply(try principal("\($0)"), .devices(.list)).text != "[]" }.count
     }
 
     @Test("Deletion stops after too many refused push tokens, which the metrics show, and resumes ten minutes later")
@@ -57,7 +57,7 @@ struct BreakerTests {
         for number in 0..<30 { try world.register(try principal("10"), "p\(number)", voip: "a\(number)") }
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         for push in world.takenPushes() { world.respondToPush(push, 410, "Unregistered") }
-        #expect(try world.reply(try principal("10"), .devices).text == "[]")
+        #expect(try world.reply(try principal("10"), .devices(.list)).text == "[]")
         #expect(!world.switchboard.metrics.isDeletionStopped)
         try ring(1, 410, "Unregistered", in: world)
         #expect(try registered(100..<101, in: world) == 0)

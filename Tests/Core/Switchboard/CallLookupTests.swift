@@ -8,7 +8,7 @@ import Testing
 @Suite("The record of the call that a client has just begun with a peer")
 struct CallLookupTests {
     private func record(_ world: SwitchboardWorld, _ user: String, with peer: String) throws -> Reply {
-        try world.reply(try principal(user), .callJustBegun(with: try SwitchboardTests.user(peer)))
+        try world.reply(try principal(user), .calls(.justBegun(with: try SwitchboardTests.user(peer))))
     }
 
     @Test("The record is that of the live call with the peer, no matter which of the two users began the call")
@@ -33,7 +33,7 @@ struct CallLookupTests {
     @Test("The record is not shown to a callee that has blocked the caller")
     func hidden() throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(try principal("10"), .block(try SwitchboardTests.user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try SwitchboardTests.user("11"))))
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         #expect(try record(world, "11", with: "10")["callId"] == "c-1")
         #expect(try record(world, "10", with: "11").status == 404)

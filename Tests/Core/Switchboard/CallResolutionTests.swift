@@ -73,7 +73,7 @@ struct CallResolutionTests {
     func timeline() throws {
         let talk = try Talk()
         _ = try outsider(talk.world, "c-1")
-        let reply = try talk.world.reply(try principal("10"), .timeline(try call("c-1")))
+        let reply = try talk.world.reply(try principal("10"), .calls(.timeline(try call("c-1"))))
         #expect(reply.status == 200)
         #expect(!reply.text.contains("name_taken"))
     }

@@ -117,7 +117,7 @@ struct StalledStoreTests {
     @Test("Waiting requests and new requests are refused with 503, but an end takes effect")
     func requests() throws {
         let talk = try stalled()
-        let before = talk.world.request(try principal("11"), .block(try user("12")))
+        let before = talk.world.request(try principal("11"), .blocks(.block(try user("12"))))
         #expect(talk.world.replies[before] == nil)
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
         #expect(talk.world.replies[before]?.status == 503)
@@ -133,15 +133,15 @@ struct StalledStoreTests {
         let bob = try principal("10")
         try talk.world.register(bob, "b9", voip: "b9")
         talk.world.holdsCommits = true
-        let first = talk.world.request(bob, .removeDevice(try device("b9")))
-        let early = talk.world.request(bob, .removeDevice(try device("b9")))
+        let first = talk.world.request(bob, .devices(.remove(try device("b9"))))
+        let early = talk.world.request(bob, .devices(.remove(try device("b9"))))
         #expect(talk.world.replies[early] == nil, "a crash could bring the device back")
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
         #expect(talk.world.replies[first]?.status == 503)
-        let late = talk.world.request(bob, .removeDevice(try device("b9")))
+        let late = talk.world.request(bob, .devices(.remove(try device("b9"))))
         #expect(talk.world.replies[late]?.status == 503)
         talk.world.commit()
-        #expect(try talk.world.reply(bob, .removeDevice(try device("b9"))).status == 404)
+        #expect(try talk.world.reply(bob, .devices(.remove(try device("b9")))).status == 404)
     }
 
     @Test("A signal that was relayed before the stall is acknowledged once the store can write again")
@@ -163,7 +163,7 @@ struct StalledStoreTests {
     func deposed() throws {
         let talk = try stalled()
         talk.world.send(talk.caller, SwitchboardWorld.ice("c-1", id: "i"))
-        let before = talk.world.request(try principal("11"), .block(try user("12")))
+        let before = talk.world.request(try principal("11"), .blocks(.block(try user("12"))))
         talk.clear()
         talk.world.give(.stored(.deposed(StoreFailure("taken over"))))
         #expect(talk.world.replies[before]?.status == 503)

@@ -8,7 +8,7 @@ import Testing
 @Suite("A registration")
 struct DeviceTests {
     private func devices(_ world: SwitchboardWorld, _ user: String) throws -> [String] {
-        let text = try world.reply(try principal(user), .devices).text
+        let text = try world.reply(try principal(user), .devices(.list)).text
         return text.split(separator: "{").compactMap { part in
             part.contains(#""id":"#) ? String(part.split(separator: "\"")[2]) : nil
         }
@@ -65,7 +65,7 @@ struct DeviceTests {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa", alert: "bb")
         try world.register(try principal("12"), "x1", voip: "aa")
-        let text = try world.reply(try principal("10"), .devices).text
+        let text = try world.reply(try principal("10"), .devices(.list)).text
         #expect(text.contains("bb") && !text.contains(#""voipDeviceToken":"aa""#))
     }
 
@@ -100,9 +100,9 @@ struct DeviceTests {
     func removal() throws {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1")
-        #expect(try world.reply(try principal("11"), .removeDevice(try device("b1"))).status == 404)
-        #expect(try world.reply(try principal("10"), .removeDevice(try device("b1"))).status == 200)
-        #expect(try world.reply(try principal("10"), .removeDevice(try device("b1"))).status == 404)
+        #expect(try world.reply(try principal("11"), .devices(.remove(try device("b1")))).status == 404)
+        #expect(try world.reply(try principal("10"), .devices(.remove(try device("b1")))).status == 200)
+        #expect(try world.reply(try principal("10"), .devices(.remove(try device("b1")))).status == 404)
     }
 
     @Test("A registration is stored, and restored after a restart")
@@ -121,26 +121,26 @@ struct BlockTests {
     func listed() throws {
         let world = SwitchboardWorld()
         var asking = try principal("10")
-        _ = try world.reply(asking, .block(try user("12")))
-        _ = try world.reply(asking, .block(try user("11")))
-        _ = try world.reply(asking, .block(try user("11")))
+        _ = try world.reply(asking, .blocks(.block(try user("12"))))
+        _ = try world.reply(asking, .blocks(.block(try user("11"))))
+        _ = try world.reply(asking, .blocks(.block(try user("11"))))
         #expect(
-            try world.reply(asking, .blocks).text == #"[{"id":"11","user_id":"11"},{"id":"12","user_id":"12"}]"#
+            try world.reply(asking, .blocks(.list)).text == #"[{"id":"11","user_id":"11"},{"id":"12","user_id":"12"}]"#
         )
         asking.userIsInteger = true
-        #expect(try world.reply(asking, .blocks).text == #"[{"id":11,"user_id":11},{"id":12,"user_id":12}]"#)
-        _ = try world.reply(asking, .unblock(try user("12")))
-        #expect(try world.reply(asking, .unblock(try user("12"))).status == 200)
-        #expect(try world.reply(asking, .blocks).text == #"[{"id":11,"user_id":11}]"#)
-        #expect(try world.reply(try principal("12"), .blocks).text == "[]")
+        #expect(try world.reply(asking, .blocks(.list)).text == #"[{"id":11,"user_id":11},{"id":12,"user_id":12}]"#)
+        _ = try world.reply(asking, .blocks(.unblock(try user("12"))))
+        #expect(try world.reply(asking, .blocks(.unblock(try user("12")))).status == 200)
+        #expect(try world.reply(asking, .blocks(.list)).text == #"[{"id":11,"user_id":11}]"#)
+        #expect(try world.reply(try principal("12"), .blocks(.list)).text == "[]")
     }
 
     @Test("Blocking oneself is refused, and so is blocking more users than allowed")
     func limits() throws {
         let world = SwitchboardWorld { $0.blocksPerUser = 2 }
-        #expect(try world.reply(try principal("10"), .block(try user("10"))).status == 400)
+        #expect(try world.reply(try principal("10"), .blocks(.block(try user("10")))).status == 400)
         for (name, status) in [("1", 200), ("2", 200), ("3", 429), ("2", 200)] {
-            #expect(try world.reply(try principal("10"), .block(try user(name))).status == status)
+            #expect(try world.reply(try principal("10"), .blocks(.block(try user(name)))).status == status)
         }
         #expect(world.switchboard.metrics.limited[.blocks] == 1)
     }

@@ -77,7 +77,7 @@ struct EdgeTests {
         let (world, caller, _) = try rested()
         world.holdsResults = true
         world.send(caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
-        let id = world.request(try principal("11"), .callJustBegun(with: try user("10")))
+        let id = world.request(try principal("11"), .calls(.justBegun(with: try user("10"))))
         // The results of both queries come from before the first commit of the new call.
         let answers = world.queries.map { ($1, world.kept.run($0)) }
         for (query, answer) in answers { world.give(.stored(.queryResult(query, answer))) }

@@ -10,7 +10,7 @@ struct FetchByPeerTests {
         let talk = try Talk()
         let world = talk.world
         world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let by = { (peer: String?) in
             try world.reply(
@@ -32,8 +32,8 @@ struct FetchByPeerTests {
         let talk = try Talk()
         let world = talk.world
         world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        _ = try world.reply(try principal("10"), .block(try user("11")))
-        _ = try world.reply(try principal("11"), .block(try user("10")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
+        _ = try world.reply(try principal("11"), .blocks(.block(try user("10"))))
         world.send(talk.callee, SwitchboardWorld.offer("c-1", to: "11", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
         let epoch = { (name: String, device: String, peer: String?) throws -> String? in

@@ -47,8 +47,8 @@ struct FetchTests {
             #expect(reply.status == 404)
             #expect(try reply == talk.world.fetched(outsider, "x"))
             #expect(try talk.world.reply(outsider, .end(try call(request), device: nil)) == reply)
-            #expect(try talk.world.reply(outsider, .call(try call(request))) == reply)
-            #expect(try talk.world.reply(outsider, .timeline(try call(request))) == reply)
+            #expect(try talk.world.reply(outsider, .calls(.one(try call(request)))) == reply)
+            #expect(try talk.world.reply(outsider, .calls(.timeline(try call(request)))) == reply)
             let id = try talk.world.fetch(outsider, request, wait: 30)
             #expect(talk.world.replies[id] == reply, "a long poll gets it too, without waiting")
         }
@@ -230,11 +230,11 @@ struct RequestTests {
     func stored() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        let history = try talk.world.reply(try principal("10"), .history(limit: 10, before: nil)).text
+        let history = try talk.world.reply(try principal("10"), .calls(.history(limit: 10, before: nil))).text
         #expect(history.contains(#""callId":"c-1""#) && history.contains(#""direction":"incoming""#))
-        let mine = try talk.world.reply(try principal("11"), .timeline(try call("c-1"))).text
+        let mine = try talk.world.reply(try principal("11"), .calls(.timeline(try call("c-1")))).text
         #expect(mine.contains(#""event":"ended""#) && !mine.contains("delivered.socket"))
-        let theirs = try talk.world.reply(try principal("10"), .timeline(try call("c-1"))).text
+        let theirs = try talk.world.reply(try principal("10"), .calls(.timeline(try call("c-1")))).text
         #expect(theirs.contains("delivered.socket"))
     }
 }

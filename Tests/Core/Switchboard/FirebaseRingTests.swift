@@ -34,7 +34,7 @@ struct FirebaseRingTests {
     }
 
     private func devices(_ world: SwitchboardWorld) throws -> String {
-        try world.reply(try principal("10"), .devices).text
+        try world.reply(try principal("10"), .devices(.list)).text
     }
 
     @Test("A device with only a Firebase token is rung by a message whose values are all strings")
@@ -67,7 +67,7 @@ struct FirebaseRingTests {
                 #"{"deviceId":"\#(id)","platform":"\#(platform)","bundleId":"com.example.app","#
                 + #""fcm_token":"f:\#(id)"\#(more)}"#
             let registration = try DeviceRegistration(body: Array(body.utf8), device: nil)
-            return try world.reply(try principal("10"), .register(registration)).text
+            return try world.reply(try principal("10"), .devices(.register(registration))).text
         }
         let sentence = "no device of Apple rings by Firebase"
         let tokens = #","apnsDeviceToken":"\#(String(repeating: "a1", count: 32))""#

@@ -22,12 +22,12 @@ struct InstallationTests {
             device: try SwitchboardTests.device(device)
         )
         registration.installation = installation
-        #expect(try world.reply(try principal(user), .register(registration)).status == 200)
+        #expect(try world.reply(try principal(user), .devices(.register(registration))).status == 200)
     }
 
     /// Returns whether a user has the push token.
     private func hasToken(_ user: String, _ world: SwitchboardWorld) throws -> Bool {
-        try world.reply(try principal(user), .devices).text.contains(#""voipDeviceToken":"aa""#)
+        try world.reply(try principal(user), .devices(.list)).text.contains(#""voipDeviceToken":"aa""#)
     }
 
     /// Returns the users whom the pushes of calls are for.
@@ -50,7 +50,7 @@ struct InstallationTests {
     func logout() throws {
         let world = SwitchboardWorld()
         for user in ["10", "12"] { try register(user, in: world) }
-        let removal = Switchboard.Request.removeDevice(try device("phone"))
+        let removal = Switchboard.Request.devices(.remove(try device("phone")))
         #expect(try world.reply(try principal("10"), removal).status == 200)
         #expect(try !hasToken("10", world) && hasToken("12", world))
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "12"))
@@ -90,7 +90,7 @@ struct InstallationTests {
         try register("10", in: world)
         try register("12", in: world)
         try register("10", device: "renamed", in: world)
-        let own = try world.reply(try principal("10"), .devices).text
+        let own = try world.reply(try principal("10"), .devices(.list)).text
         #expect(own.contains("renamed") && !own.contains(#""id":"phone""#), "\(own)")
         #expect(try hasToken("12", world))
     }

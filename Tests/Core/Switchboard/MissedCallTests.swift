@@ -62,7 +62,8 @@ struct MissedCallTests {
         answered.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         let hidden = SwitchboardWorld()
         #expect(
-            try hidden.reply(try principal("10"), .doNotDisturb(until: SwitchboardWorld.start + .seconds(600))).status
+            try hidden.reply(try principal("10"), .blocks(.doNotDisturb(until: SwitchboardWorld.start + .seconds(600))))
+                .status
                 == 200
         )
         _ = try rung(hidden)

@@ -22,7 +22,7 @@ struct NoticeRetryTests {
         case .web:
             var browser = DeviceRegistration(alertToken: nil, bundleID: "", platform: "web", device: try device("b1"))
             browser.webPush = WebPushMember(endpoint: "https://fcm.googleapis.com/wp/1", p256dh: "BA", auth: "AA")
-            _ = try world.reply(ten, .register(browser))
+            _ = try world.reply(ten, .devices(.register(browser)))
         }
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
@@ -87,7 +87,7 @@ struct NoticeRetryTests {
     func removed() throws {
         let (world, _, notice) = try missed(.alert)
         world.respondToPush(notice, 503)
-        _ = try world.reply(try principal("10"), .removeDevice(try device("b1")))
+        _ = try world.reply(try principal("10"), .devices(.remove(try device("b1"))))
         world.wait(30)
         #expect(world.pushes.isEmpty)
     }

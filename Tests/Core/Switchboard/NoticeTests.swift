@@ -40,7 +40,7 @@ struct NoticeTests {
         let sender = try world.open("11", "a1")
         world.send(sender, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.pushes.count == 1)
-        _ = try world.reply(try principal("10"), .removeDevice(try device("b1")))
+        _ = try world.reply(try principal("10"), .devices(.remove(try device("b1"))))
         #expect(world.cancelled == [world.pushes[0].id])
     }
 
@@ -60,7 +60,7 @@ struct NoticeTests {
         try world.register(try principal("10"), "b1", voip: nil, alert: "cc")
         let sender = try world.open("11", "a1")
         world.send(sender, SwitchboardWorld.text(to: "10"))
-        _ = try world.reply(try principal("10"), .revokeTokens(nil))
+        _ = try world.reply(try principal("10"), .credentials(.revokeTokens(nil)))
         #expect(world.cancelled == [world.pushes[0].id])
     }
 }

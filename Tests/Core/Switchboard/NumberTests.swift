@@ -16,7 +16,7 @@ struct NumberTests {
     }
 
     private func put(_ world: SwitchboardWorld, _ text: String, of owner: String? = nil) throws -> String {
-        try world.reply(try service(), .updateNumbers(try owner.map { try user($0) }, try update(text))).text
+        try world.reply(try service(), .numbers(.update(try owner.map { try user($0) }, try update(text)))).text
     }
 
     private func read(
@@ -25,7 +25,7 @@ struct NumberTests {
         by user: String = "10"
     ) throws
         -> String
-    { try world.reply(try principal(user), .numbers(query)).text }
+    { try world.reply(try principal(user), .numbers(.read(query))).text }
 
     @Test("A user reads the names for all users and their own, and later only what has changed")
     func reading() throws {
@@ -69,8 +69,8 @@ struct NumberTests {
     func durable() throws {
         let world = SwitchboardWorld()
         world.holdsCommits = true
-        let first = world.request(try service(), .updateNumbers(nil, try update("+1\tone\n")))
-        let second = world.request(try service(), .updateNumbers(nil, try update("+1\tone\n+2\ttwo\n")))
+        let first = world.request(try service(), .numbers(.update(nil, try update("+1\tone\n"))))
+        let second = world.request(try service(), .numbers(.update(nil, try update("+1\tone\n+2\ttwo\n"))))
         #expect(world.replies[first] == nil && world.replies[second] == nil)
         for _ in 0..<4 { world.commit() }
         #expect(world.replies[first]?.text == #"{"changed":1,"numbers":1}"#)
@@ -81,7 +81,7 @@ struct NumberTests {
     private func beginLongUpdate(_ world: SwitchboardWorld, lines: Int, of owner: String? = nil) throws -> RequestID {
         world.holdsCommits = true
         let text = (1...lines).map { "+\($0)\tname \($0)\n" }.joined()
-        return world.request(try service(), .updateNumbers(try owner.map { try user($0) }, try update(text)))
+        return world.request(try service(), .numbers(.update(try owner.map { try user($0) }, try update(text))))
     }
 
     private func sizes(_ world: SwitchboardWorld) -> [Int] {
@@ -92,7 +92,7 @@ struct NumberTests {
     func parts() throws {
         let world = SwitchboardWorld()
         let long = try beginLongUpdate(world, lines: 2_400)
-        let next = world.request(try service(), .updateNumbers(nil, try update("+2400\tlast\n+2401\tone more\n")))
+        let next = world.request(try service(), .numbers(.update(nil, try update("+2400\tlast\n+2401\tone more\n"))))
         let caller = try world.open("11", "a1")
         #expect(sizes(world) == [1_000])
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
@@ -136,11 +136,12 @@ struct NumberTests {
             $0.directoryNumbersPerUser = 1
         }
         _ = try put(world, "+1\ta\n+2\tb\n")
-        let refused = try world.reply(try service(), .updateNumbers(nil, try update("+2\tB\n+3\tc\n")))
+        let refused = try world.reply(try service(), .numbers(.update(nil, try update("+2\tB\n+3\tc\n"))))
         #expect(refused.status == 413 && refused.text.contains(#""field":"numbers""#))
         #expect(try put(world, "-1\n+3\tc\n") == #"{"changed":2,"numbers":2}"#, "one goes and one comes")
         #expect(
-            try world.reply(try service(), .updateNumbers(try user("10"), try update("+1\ta\n+2\tb\n"))).status == 413
+            try world.reply(try service(), .numbers(.update(try user("10"), try update("+1\ta\n+2\tb\n")))).status
+                == 413
         )
         #expect(try put(world, "+1\ta\n", of: "10") == #"{"changed":1,"numbers":1}"#)
         #expect(try read(world, by: "11").hasSuffix("+2\tb\n+3\tc\n"), "all lines or none")
@@ -149,8 +150,8 @@ struct NumberTests {
     @Test("Only a service may change the directory, and only a user may read it; a push's capability may do neither")
     func rights() throws {
         let world = SwitchboardWorld()
-        #expect(try world.reply(try principal("10"), .updateNumbers(nil, try update("+1\ta"))).status == 403)
-        #expect(try world.reply(try service(), .numbers(.init())).status == 403)
+        #expect(try world.reply(try principal("10"), .numbers(.update(nil, try update("+1\ta")))).status == 403)
+        #expect(try world.reply(try service(), .numbers(.read(.init()))).status == 403)
         let scope = CallScope(
             call: try call("c-1"),
             epoch: 1,
@@ -159,23 +160,23 @@ struct NumberTests {
         )
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         let act = Principal(user: try user("10"), scope: scope)
-        #expect(try world.reply(act, .numbers(.init())).status == 403)
-        #expect(try world.reply(act, .updateNumbers(nil, try update("+1\ta"))).status == 403)
-        #expect(try world.reply(act, .blockNumber(try number("1"))).status == 403)
+        #expect(try world.reply(act, .numbers(.read(.init()))).status == 403)
+        #expect(try world.reply(act, .numbers(.update(nil, try update("+1\ta")))).status == 403)
+        #expect(try world.reply(act, .blocks(.blockNumber(try number("1")))).status == 403)
     }
 
     @Test("A client that has the newest page gets 304 without a query, and another user's tag does not count")
     func unchanged() throws {
         let world = SwitchboardWorld()
         _ = try put(world, "+1\tone\n")
-        let tag = try #require(try world.reply(try principal("10"), .numbers(.init())).entityTag)
+        let tag = try #require(try world.reply(try principal("10"), .numbers(.read(.init()))).entityTag)
         #expect(tag == #"W/"i1.1.10""#)
         let queries = world.queries.count
-        let again = try world.reply(try principal("10"), .numbers(.init(knownTags: [#""other""#, tag])))
+        let again = try world.reply(try principal("10"), .numbers(.read(.init(knownTags: [#""other""#, tag]))))
         #expect(again.status == 304 && again.body.isEmpty && again.entityTag == tag && world.queries.count == queries)
-        #expect(try world.reply(try principal("11"), .numbers(.init(knownTags: [tag]))).status == 200)
+        #expect(try world.reply(try principal("11"), .numbers(.read(.init(knownTags: [tag])))).status == 200)
         _ = try put(world, "+1\tuno\n")
-        #expect(try world.reply(try principal("10"), .numbers(.init(knownTags: [tag]))).status == 200)
+        #expect(try world.reply(try principal("10"), .numbers(.read(.init(knownTags: [tag])))).status == 200)
     }
 
     @Test("A page for which many rows were read counts as several")
@@ -183,27 +184,28 @@ struct NumberTests {
         let world = SwitchboardWorld()
         let reader = try principal("10")
         world.setRowsReadForPages(200 * SwitchboardLimits.rowsPerDirectoryPage)
-        for _ in 0..<5 { #expect(try world.reply(reader, .numbers(.init())).status == 200) }
-        #expect(try world.reply(reader, .numbers(.init())).status == 429)
+        for _ in 0..<5 { #expect(try world.reply(reader, .numbers(.read(.init()))).status == 200) }
+        #expect(try world.reply(reader, .numbers(.read(.init()))).status == 429)
         world.setRowsReadForPages(SwitchboardLimits.rowsPerDirectoryPage - 1)
         let other = try principal("11")
-        for _ in 0..<20 { #expect(try world.reply(other, .numbers(.init())).status == 200) }
+        for _ in 0..<20 { #expect(try world.reply(other, .numbers(.read(.init()))).status == 200) }
     }
 
     @Test("A user awaits at most four pages at the same time, and 16 updates may wait")
     func awaited() throws {
         let world = SwitchboardWorld()
         world.holdsResults = true
-        let reads = try (0..<5).map { _ in world.request(try principal("10"), .numbers(.init())) }
+        let reads = try (0..<5).map { _ in world.request(try principal("10"), .numbers(.read(.init()))) }
         #expect(reads.map { world.replies[$0]?.status } == [nil, nil, nil, nil, 429])
-        let other = world.request(try principal("11"), .numbers(.init()))
+        let other = world.request(try principal("11"), .numbers(.read(.init())))
         #expect(world.replies[other] == nil)
-        let updates = try (0..<17).map { _ in world.request(try service(), .updateNumbers(nil, try update("+1\ta"))) }
+        let updates = try (0..<17).map { _ in world.request(try service(), .numbers(.update(nil, try update("+1\ta"))))
+        }
         #expect(updates.map { world.replies[$0]?.status } == Array(repeating: nil, count: 16) + [429])
         world.holdsResults = false
         for _ in 0..<40 { world.deliverResults() }
         #expect((reads.prefix(4) + updates.prefix(16)).allSatisfy { world.replies[$0]?.status == 200 })
-        #expect(try world.reply(try principal("10"), .numbers(.init())).status == 200)
+        #expect(try world.reply(try principal("10"), .numbers(.read(.init()))).status == 200)
         #expect(world.switchboard.metrics.limited[.directoryReads] == 1)
         #expect(world.switchboard.metrics.limited[.directoryUpdates] == 1)
     }
@@ -212,12 +214,12 @@ struct NumberTests {
     func unavailable() throws {
         let world = SwitchboardWorld()
         world.failsQueries = true
-        #expect(try world.reply(try principal("10"), .numbers(.init())).status == 503)
-        #expect(try world.reply(try service(), .updateNumbers(nil, try update("+1\ta"))).status == 503)
+        #expect(try world.reply(try principal("10"), .numbers(.read(.init()))).status == 503)
+        #expect(try world.reply(try service(), .numbers(.update(nil, try update("+1\ta")))).status == 503)
         world.failsQueries = false
         #expect(try put(world, "+1\ta") == #"{"changed":1,"numbers":1}"#)
         world.give(.stored(.stalled(StoreFailure("full"))))
-        #expect(try world.reply(try service(), .updateNumbers(nil, try update("+1\ta"))).status == 503)
+        #expect(try world.reply(try service(), .numbers(.update(nil, try update("+1\ta")))).status == 503)
     }
 
     @Test("Old removals are forgotten regularly, but not by a server without a call directory")
@@ -236,11 +238,11 @@ struct NumberTests {
     func restart() throws {
         let world = SwitchboardWorld()
         _ = try put(world, "+1\ta")
-        _ = try world.reply(try principal("10"), .blockNumber(try number("5")))
+        _ = try world.reply(try principal("10"), .blocks(.blockNumber(try number("5"))))
         let again = world.restarted()
         #expect(try put(again, "+2\tb") == #"{"changed":1,"numbers":2}"#)
         #expect(try read(again).hasPrefix("i3\t"))
-        #expect(try again.reply(try principal("10"), .blocks).text == #"[{"id":"number:5","number":"5"}]"#)
+        #expect(try again.reply(try principal("10"), .blocks(.list)).text == #"[{"id":"number:5","number":"5"}]"#)
     }
 
     @Test("Changes of the directory and blocked numbers are in the audit log, without the numbers")
@@ -248,8 +250,8 @@ struct NumberTests {
         let world = SwitchboardWorld()
         _ = try put(world, "+1\ta\n+2\tb")
         _ = try put(world, "+1\ta", of: "10")
-        _ = try world.reply(try principal("10"), .blockNumber(try number("5")))
-        _ = try world.reply(try principal("10"), .unblockNumber(try number("5")))
+        _ = try world.reply(try principal("10"), .blocks(.blockNumber(try number("5"))))
+        _ = try world.reply(try principal("10"), .blocks(.unblockNumber(try number("5"))))
         #expect(
             world.audited == [
                 .directoryChanged(by: try user("backend"), of: nil, changed: 2),
@@ -270,23 +272,25 @@ struct NumberBlockTests {
     func listed() throws {
         let world = SwitchboardWorld { $0.blockedNumbersPerUser = 2 }
         let asking = try principal("10")
-        _ = try world.reply(asking, .block(try user("11")))
+        _ = try world.reply(asking, .blocks(.block(try user("11"))))
         for text in ["82", "9", "82"] {
-            let reply = try world.reply(asking, .blockNumber(try number(text)))
+            let reply = try world.reply(asking, .blocks(.blockNumber(try number(text))))
             #expect(reply.text == #"{"id":"number:\#(text)","number":"\#(text)"}"#)
         }
-        #expect(try world.reply(asking, .blockNumber(try number("7"))).status == 429)
+        #expect(try world.reply(asking, .blocks(.blockNumber(try number("7")))).status == 429)
         #expect(world.switchboard.metrics.limited[.blocks] == 1)
         #expect(
-            try world.reply(asking, .blocks).text
+            try world.reply(asking, .blocks(.list)).text
                 == #"[{"id":"11","user_id":"11"},{"id":"number:9","number":"9"},{"id":"number:82","number":"82"}]"#
         )
-        #expect(try world.reply(asking, .numbers(.init(.blocks))).text == "b2\tcomplete\tend\t1\n+9\n+82\n")
-        #expect(try world.reply(asking, .unblockNumber(try number("9"))).status == 200)
-        #expect(try world.reply(asking, .unblockNumber(try number("9"))).status == 200)
+        #expect(try world.reply(asking, .numbers(.read(.init(.blocks)))).text == "b2\tcomplete\tend\t1\n+9\n+82\n")
+        #expect(try world.reply(asking, .blocks(.unblockNumber(try number("9")))).status == 200)
+        #expect(try world.reply(asking, .blocks(.unblockNumber(try number("9")))).status == 200)
         let since = NumberCursor(.blocks, version: 2)
-        #expect(try world.reply(asking, .numbers(.init(.blocks, since: since))).text == "b3\tchanges\tend\t1\n-9\n")
-        #expect(try world.reply(try principal("12"), .blocks).text == "[]")
+        #expect(
+            try world.reply(asking, .numbers(.read(.init(.blocks, since: since)))).text == "b3\tchanges\tend\t1\n-9\n"
+        )
+        #expect(try world.reply(try principal("12"), .blocks(.list)).text == "[]")
     }
 
     @Test(
@@ -301,7 +305,7 @@ struct NumberBlockTests {
     )
     func hidden(_ members: String, _ isHidden: Bool) throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(try principal("10"), .blockNumber(try number("821012345678")))
+        _ = try world.reply(try principal("10"), .blocks(.blockNumber(try number("821012345678"))))
         let callee = try world.open("10", "b1")
         let caller = try world.open("11", "a1")
         _ = world.takeFrames(of: callee)
@@ -315,7 +319,7 @@ struct NumberBlockTests {
     @Test("A caller whose user id is the blocked number is hidden if the offer says that it is a phone number")
     func callerIsNumber() throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(try principal("10"), .blockNumber(try number("821012345678")))
+        _ = try world.reply(try principal("10"), .blocks(.blockNumber(try number("821012345678"))))
         let callee = try world.open("10", "b1")
         let caller = try world.open("+821012345678", "a1")
         _ = world.takeFrames(of: callee)

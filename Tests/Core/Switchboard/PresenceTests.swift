@@ -74,7 +74,7 @@ struct PresenceTests {
         _ = world.takeFrames(of: caller)
         let callee = try world.open("10", "b1")
         #expect(states(world.takeFrames(of: caller)) == ["10 true"])
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         #expect(states(world.takeFrames(of: caller)) == ["10 false"])
         world.give(.closed(callee))
         #expect(states(world.takeFrames(of: caller)).isEmpty)
@@ -170,9 +170,9 @@ struct PresenceTests {
         world.send(other, SwitchboardWorld.text(to: "11"))
         world.send(asker, Self.ask("10"))
         _ = world.takeFrames(of: asker)
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         #expect(states(world.takeFrames(of: asker)) == ["10 false"])
-        _ = try world.reply(try principal("10"), .unblock(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.unblock(try user("11"))))
         #expect(states(world.takeFrames(of: asker)) == ["10 true"])
     }
 

@@ -27,7 +27,7 @@ struct PushEnvironmentTests {
         #expect(again.route.token == "c1c1")
         world.respondToPush(again, 400, "BadDeviceToken")
         #expect(
-            try world.reply(try principal("10"), .devices).text.contains("c1c1"),
+            try world.reply(try principal("10"), .devices(.list)).text.contains("c1c1"),
             "only one environment has refused it"
         )
         #expect(try #require(world.takenPushes().first).route.environment == again.route.environment?.other)
@@ -69,7 +69,7 @@ struct PushEnvironmentTests {
         #expect(last.map(\.route.environment) == [.production])
         for push in last { world.respondToPush(push, 400, "BadDeviceToken") }
         #expect(world.takenPushes() == [])
-        #expect(try world.reply(try principal("10"), .devices).text == "[]")
+        #expect(try world.reply(try principal("10"), .devices(.list)).text == "[]")
     }
 
     @Test("A missed call's notice is tried once in the other environment, and its call can then go to rest")

@@ -81,7 +81,7 @@ struct PushTests {
             world.respondToPush(push, reason == "InvalidProviderToken" ? 403 : 400, reason)
             world.wait(20)
             #expect(world.pushes.isEmpty)
-            let devices = try world.reply(try principal("10"), .devices).text
+            let devices = try world.reply(try principal("10"), .devices(.list)).text
             #expect(devices.contains(reason))
             #expect(devices.contains(#""hint":"#) && !devices.contains(#""hint":null"#))
             #expect(devices.contains("b1b1"), "it is our own fault, not the token's")
@@ -109,7 +109,7 @@ struct PushTests {
         world.respondToPush(other, 400, "BadDeviceToken")
         world.wait(20)
         #expect(world.pushes.isEmpty)
-        #expect(try world.reply(try principal("10"), .devices).text == "[]")
+        #expect(try world.reply(try principal("10"), .devices(.list)).text == "[]")
     }
 
     @Test("The refusal of a push token that was replaced meanwhile does not remove the new push token")
@@ -119,7 +119,7 @@ struct PushTests {
         let other = try #require(world.takenPushes().first)
         try world.register(try principal("10"), "b1", voip: "c1c1")
         world.respondToPush(other, 400, "BadDeviceToken")
-        #expect(try world.reply(try principal("10"), .devices).text.contains("c1c1"))
+        #expect(try world.reply(try principal("10"), .devices(.list)).text.contains("c1c1"))
     }
 
     @Test("A deleted app's push token is removed, unless the token was registered again since")
@@ -128,11 +128,11 @@ struct PushTests {
             let (world, _, push) = try rung()
             let registered = SwitchboardWorld.start
             world.respondToPush(push, 410, "Unregistered", at: registered + .milliseconds(Int64(offset)))
-            #expect(try world.reply(try principal("10"), .devices).text.contains("b1b1") == isKept, "\(offset)")
+            #expect(try world.reply(try principal("10"), .devices(.list)).text.contains("b1b1") == isKept, "\(offset)")
         }
         let (world, _, push) = try rung()
         world.respondToPush(push, 410, "Unregistered")
-        #expect(try world.reply(try principal("10"), .devices).text == "[]")
+        #expect(try world.reply(try principal("10"), .devices(.list)).text == "[]")
     }
 
     @Test("A refusal without a timestamp does not remove a push token that was registered after the push")
@@ -142,7 +142,7 @@ struct PushTests {
             world.wait(.milliseconds(1))
             try world.register(try principal("10"), "b1", voip: push.route.token)
             world.respondToPush(push, status, reason)
-            #expect(try world.reply(try principal("10"), .devices).text.contains(push.route.token))
+            #expect(try world.reply(try principal("10"), .devices(.list)).text.contains(push.route.token))
         }
     }
 
@@ -152,7 +152,7 @@ struct PushTests {
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         world.respondToPush(try #require(world.takenPushes().first), 410, "Unregistered")
-        let devices = try world.reply(try principal("10"), .devices).text
+        let devices = try world.reply(try principal("10"), .devices(.list)).text
         #expect(devices.contains("a1a1") && !devices.contains("b1b1"))
     }
 
@@ -160,8 +160,8 @@ struct PushTests {
     func silenced() throws {
         let (world, _, push) = try rung(alert: "c1c1")
         world.respondToPush(push, 503)
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(7_200)))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(3_600))))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(7_200))))
         world.wait(10_000)
         #expect(world.takenPushes() == [])
         world.wait(60_000)
@@ -173,9 +173,9 @@ struct PushTests {
     @Test("A push under way is cancelled when its user sets do-not-disturb")
     func silencedOnItsWay() throws {
         let (world, _, push) = try rung()
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(3_600))))
         #expect(world.cancelled.contains(push.id))
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: nil)))
         world.wait(10_000)
         #expect(world.takenPushes() == [])
     }
@@ -184,7 +184,7 @@ struct PushTests {
     func deviceRemoved() throws {
         let (world, _, push) = try rung()
         world.respondToPush(push, 503)
-        #expect(try world.reply(try principal("10"), .removeDevice(try device("b1"))).status == 200)
+        #expect(try world.reply(try principal("10"), .devices(.remove(try device("b1")))).status == 200)
         // The gateway keeps waking the switchboard, which must not find this push due again and again.
         world.wait(5)
         #expect(world.pushes.isEmpty)
@@ -235,8 +235,8 @@ struct PushTests {
         let a = try world.open("11", "a1")
         world.send(a, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.takeFrames(of: b).of("offer").count == 1)
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(3_600))))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: nil)))
         // The connection turns out to be dead.
         world.wait(5)
         #expect(world.takenPushes() == [])

@@ -72,7 +72,7 @@ struct PushVerdictTests {
     @Test("The verdict says that a push was cancelled because of a revocation, not because the ring ended")
     func cancelledForRevocation() throws {
         let (world, _, push) = try rung()
-        _ = try world.reply(try principal("10"), .revokeTokens(nil))
+        _ = try world.reply(try principal("10"), .credentials(.revokeTokens(nil)))
         #expect(world.cancelled == [push.id])
         world.give(.pushed(push.id, .cancelled))
         let text = try explain("c-1", world)

@@ -17,7 +17,7 @@ struct RegisteredPayloadTests {
     /// Returns the payload of the push with which 11 rings 10, whose device has registered this.
     private func payload(_ more: String, policy: ((inout Policy) -> Void)? = nil, offer: String = "") throws -> String {
         let world = SwitchboardWorld { policy?(&$0) }
-        let reply = try world.reply(try principal("10"), .register(try registration(more)))
+        let reply = try world.reply(try principal("10"), .devices(.register(try registration(more))))
         #expect(reply.status == 200, "\(reply.text)")
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10", more: offer))
         return String(decoding: try #require(world.takenPushes().first).payload, as: UTF8.self)
@@ -47,7 +47,7 @@ struct RegisteredPayloadTests {
     func renewal() throws {
         let world = SwitchboardWorld()
         func registered(_ more: String) throws -> String {
-            try world.reply(try principal("10"), .register(try registration(more))).text
+            try world.reply(try principal("10"), .devices(.register(try registration(more)))).text
         }
         #expect(try registered("").contains(#""sound":null,"payload":null"#))
         #expect(
@@ -156,7 +156,7 @@ struct RegisteredPayloadTests {
 
         let world = SwitchboardWorld()
         func registered(_ more: String) throws -> String {
-            try world.reply(try principal("10"), .register(try registration(more))).text
+            try world.reply(try principal("10"), .devices(.register(try registration(more)))).text
         }
         let shown = #""mutableContent":true"#
         #expect(try registered(#","payload":{"k":"room"},"mutableContent":true"#).contains(shown))
@@ -168,7 +168,10 @@ struct RegisteredPayloadTests {
     @Test("Alerts of a ring, a missed call, an end and a text may be changed")
     func mutableNotices() throws {
         let world = SwitchboardWorld()
-        let reply = try world.reply(try principal("10"), .register(try registration(#","mutableContent":true"#)))
+        let reply = try world.reply(
+            try principal("10"),
+            .devices(.register(try registration(#","mutableContent":true"#)))
+        )
         #expect(reply.status == 200)
         let a = try world.open("11", "a1")
         func payloads() -> [String] { world.takenPushes().map { String(decoding: $0.payload, as: UTF8.self) } }

@@ -267,7 +267,7 @@ struct ResentEndTests {
         let first = try #require(talk.world.takeFrames(of: talk.callee).ack)
         talk.world.pong(talk.callee)
         talk.world.pong(talk.caller)
-        talk.world.request(try principal("10"), .block(try user("11")))
+        talk.world.request(try principal("10"), .blocks(.block(try user("11"))))
         talk.world.send(talk.caller, SwitchboardWorld.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         talk.world.send(talk.callee, SwitchboardWorld.plain("end", "11-10", id: "e", more: #","to":"11""#))
         #expect(talk.world.takeFrames(of: talk.callee).map(\.description) == [first.description])

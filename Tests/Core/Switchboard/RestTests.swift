@@ -52,8 +52,8 @@ struct RestTests {
             var said = [
                 try world.fetched(try principal("10"), "c-1", device: "b1").text,
                 try world.fetched(try principal("11"), "c-1", since: 5, device: "a1").text,
-                try world.reply(try principal("11"), .call(try call("c-1"))).text,
-                try world.reply(try principal("10"), .timeline(try call("c-1"))).text,
+                try world.reply(try principal("11"), .calls(.one(try call("c-1")))).text,
+                try world.reply(try principal("10"), .calls(.timeline(try call("c-1")))).text,
                 try world.post(try principal("11"), #"{"callId":"c-1","action":"end"}"#).text,
                 try world.reply(try principal("10"), .end(try call("c-1"), device: try device("b1"))).text,
                 "\(try world.fetched(try principal("12"), "c-1").status)",
@@ -209,12 +209,15 @@ struct RestTests {
         // With an argument of 12 minutes the call is no longer at rest: only the history has its record.
         world.wait(60 * minutes)
         for reply in [
-            try world.reply(try principal("10"), .timeline(try call("c-1"))),
-            try world.reply(try principal("10"), .call(try call("c-1"))),
+            try world.reply(try principal("10"), .calls(.timeline(try call("c-1")))),
+            try world.reply(try principal("10"), .calls(.one(try call("c-1")))),
         ] {
             #expect(reply.status == 200 && !reply.text.contains("name_taken"))
         }
-        #expect(try world.reply(try principal("66"), .timeline(try call("c-1"))).text.contains("name_taken") == false)
+        #expect(
+            try world.reply(try principal("66"), .calls(.timeline(try call("c-1")))).text.contains("name_taken")
+                == false
+        )
     }
 
     @Test("A call that is loaded does not take its callId back from a later call at rest")
@@ -265,7 +268,7 @@ struct RestTests {
         #expect(world.events("signal.ice").count == 20)
         #expect(world.changes.contains { if case .logForgotten = $0 { true } else { false } })
         #expect(try world.fetched(try principal("10"), "c-1").status == 404)
-        #expect(try world.reply(try principal("10"), .timeline(try call("c-1"))).text.contains("signal.ice"))
+        #expect(try world.reply(try principal("10"), .calls(.timeline(try call("c-1")))).text.contains("signal.ice"))
     }
 
     @Test("A call that the store cannot read stays at rest, and requests for it are refused as temporarily unavailable")

@@ -31,7 +31,7 @@ struct RestartTests {
         _ = try again.open("11", "a1")
         #expect(again.events("restarted") == [""])
         #expect(again.events("taken_over") == [#""node":"node-2:7070""#])
-        let timeline = try again.reply(principal("11"), .timeline(try call("c-1"))).text
+        let timeline = try again.reply(principal("11"), .calls(.timeline(try call("c-1")))).text
         #expect(timeline.contains("restarted") && !timeline.contains("taken_over"))
         #expect(talk.world.restarted().events("taken_over").isEmpty)
     }
@@ -216,8 +216,8 @@ struct RestartTests {
     @Test("Blocks and do-not-disturb still hold, and a hidden call stays hidden")
     func hidden() throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(try principal("10"), .block(try user("11")))
-        _ = try world.reply(try principal("12"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
+        _ = try world.reply(try principal("12"), .blocks(.doNotDisturb(until: world.now + .seconds(3_600))))
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         let again = world.restarted()
         #expect(again.takeFrames(of: try again.open("10", "b1")).types == ["welcome"])

@@ -30,14 +30,14 @@ struct RevocationTests {
     func tokens() throws {
         let world = SwitchboardWorld()
         world.wait(10)
-        #expect(try world.reply(issued("10", at: 0), .revokeTokens(nil)).status == 200)
+        #expect(try world.reply(issued("10", at: 0), .credentials(.revokeTokens(nil))).status == 200)
         #expect(world.revoked[try user("10")] == world.now)
         for seconds in [0, 9, 10] as [Int64] {
-            #expect(try world.reply(issued("10", at: seconds), .devices).status == 401, "issued at \(seconds)")
+            #expect(try world.reply(issued("10", at: seconds), .devices(.list)).status == 401, "issued at \(seconds)")
         }
         world.wait(1)
-        #expect(try world.reply(issued("10", at: 11), .devices).status == 200)
-        #expect(try world.reply(issued("11", at: 0), .devices).status == 200, "another user's")
+        #expect(try world.reply(issued("10", at: 11), .devices(.list)).status == 200)
+        #expect(try world.reply(issued("11", at: 0), .devices(.list)).status == 200, "another user's")
     }
 
     @Test(
@@ -46,13 +46,13 @@ struct RevocationTests {
     func fromAhead() throws {
         let before = SwitchboardWorld()
         before.wait(86_400)
-        #expect(try before.reply(issued("10", at: 86_400), .revokeTokens(nil)).status == 200)
+        #expect(try before.reply(issued("10", at: 86_400), .credentials(.revokeTokens(nil))).status == 200)
         let world = before.restarted(after: -86_400 + 60)
         world.wait(61)
         #expect(world.revoked[try user("10")].map { $0 <= world.now } == true)
         world.wait(1)
-        #expect(try world.reply(issued("10", at: 0), .devices).status == 401)
-        #expect(try world.reply(issued("10", at: 123), .devices).status == 200)
+        #expect(try world.reply(issued("10", at: 0), .devices(.list)).status == 401)
+        #expect(try world.reply(issued("10", at: 123), .devices(.list)).status == 200)
     }
 
     @Test("A revocation still holds after a run of the server with a clock a day behind", arguments: [false, true])
@@ -60,36 +60,38 @@ struct RevocationTests {
         let before = SwitchboardWorld()
         let revokedAt = before.now + .seconds(86_400)
         before.wait(86_400)
-        if !byOperator { #expect(try before.reply(issued("10", at: 86_400), .revokeTokens(nil)).status == 200) }
+        if !byOperator {
+            #expect(try before.reply(issued("10", at: 86_400), .credentials(.revokeTokens(nil))).status == 200)
+        }
         let behind = before.restarted(after: -86_400 + 60)
         if byOperator {
             behind.give(.operatorCommand(OperatorCommandID(rawValue: 1), .revoke(try user("10"), before: revokedAt)))
         }
         behind.wait(300)
         let world = behind.restarted(after: 86_400)
-        #expect(try world.reply(issued("10", at: 86_000), .devices).status == 401)
-        #expect(try world.reply(issued("10", at: 86_401), .devices).status == 200)
+        #expect(try world.reply(issued("10", at: 86_000), .devices(.list)).status == 401)
+        #expect(try world.reply(issued("10", at: 86_401), .devices(.list)).status == 200)
     }
 
     @Test("A revocation dated in the future is permanently cut to the current time once the clock is trusted")
     func cut() throws {
         let before = SwitchboardWorld()
         before.wait(86_400)
-        #expect(try before.reply(issued("10", at: 86_400), .revokeTokens(nil)).status == 200)
+        #expect(try before.reply(issued("10", at: 86_400), .credentials(.revokeTokens(nil))).status == 200)
         let world = before.restarted(after: -86_400 + 60)
         world.wait(3_700)
         #expect(world.switchboard.directory.originalRevocations.isEmpty)
         let next = world.restarted()
-        #expect(try next.reply(issued("10", at: 200), .devices).status == 200)
+        #expect(try next.reply(issued("10", at: 200), .devices(.list)).status == 200)
     }
 
     @Test("A token without a time of issue is refused after a revocation, and not before")
     func withoutIssue() throws {
         let world = SwitchboardWorld()
-        #expect(try world.reply(principal("10"), .devices).status == 200)
-        #expect(try world.reply(principal("10"), .revokeTokens(nil)).status == 200)
+        #expect(try world.reply(principal("10"), .devices(.list)).status == 200)
+        #expect(try world.reply(principal("10"), .credentials(.revokeTokens(nil))).status == 200)
         world.wait(3_600)
-        let refused = try world.reply(principal("10"), .devices)
+        let refused = try world.reply(principal("10"), .devices(.list))
         #expect(refused.status == 401 && refused["code"] == "unauthenticated")
     }
 
@@ -104,7 +106,7 @@ struct RevocationTests {
         let poll = world.request(try issued("10", at: 0, token: 3), .fetch(try call("c-1"), fetch))
         #expect(world.replies[poll] == nil, "it waits")
         world.wait(1)
-        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
+        _ = try world.reply(issued("10", at: 0), .credentials(.revokeTokens(nil)))
         #expect(world.closes[device] == 4401)
         #expect(world.closes[browser] == 4401)
         #expect(world.takeFrames(of: device).code == "unauthenticated")
@@ -117,7 +119,7 @@ struct RevocationTests {
     @Test("A token that was verified before the revocation is refused in a later connect or renewal")
     func late() throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
+        _ = try world.reply(issued("10", at: 0), .credentials(.revokeTokens(nil)))
         let (device, app) = (world.connect(try issued("10", at: 0), device: "b1"), world.join(try issued("10", at: 0)))
         #expect(world.closes[device] == 4401)
         #expect(world.closes[app] == 4401)
@@ -132,11 +134,11 @@ struct RevocationTests {
     func ahead() throws {
         let world = SwitchboardWorld()
         let device = world.connect(try issued("10", at: 20), device: "b1")
-        let reply = try world.reply(issued("10", at: 5), .revokeTokens(nil))
+        let reply = try world.reply(issued("10", at: 5), .credentials(.revokeTokens(nil)))
         #expect(world.closes[device] == 4401)
         #expect(reply["before"] == "\((SwitchboardWorld.start + .seconds(20)).milliseconds)")
         let far = SwitchboardWorld()
-        _ = try far.reply(issued("10", at: 3_600), .revokeTokens(nil))
+        _ = try far.reply(issued("10", at: 3_600), .credentials(.revokeTokens(nil)))
         #expect(far.revoked[try user("10")] == SwitchboardWorld.start, "an hour is beyond the leeway for clocks")
     }
 
@@ -150,7 +152,7 @@ struct RevocationTests {
         let fetch = Switchboard.Request.fetch(try call("c-1"), .init())
         #expect(try world.reply(capability, fetch).status == 200)
         world.wait(1)
-        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
+        _ = try world.reply(issued("10", at: 0), .credentials(.revokeTokens(nil)))
         #expect(try world.reply(capability, fetch).status == 401)
         #expect(try world.reply(capability, .end(try call("c-1"), device: nil)).status == 401)
         world.wait(1)
@@ -165,7 +167,7 @@ struct RevocationTests {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
         try world.register(try principal("12"), "x1", voip: "cc")
-        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
+        _ = try world.reply(issued("10", at: 0), .credentials(.revokeTokens(nil)))
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.send(caller, SwitchboardWorld.offer("c-2", to: "12"))
@@ -184,7 +186,7 @@ struct RevocationTests {
         _ = world.connect(try issued("10", at: 0), device: "b2")
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.takenPushes().map(\.route.token) == ["aa"], "b2 has a connection")
-        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
+        _ = try world.reply(issued("10", at: 0), .credentials(.revokeTokens(nil)))
         #expect(world.cancelled.count == 1)
         world.wait(40)
         #expect(world.takenPushes().isEmpty)
@@ -197,12 +199,12 @@ struct RevocationTests {
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         world.wait(2)
-        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
+        _ = try world.reply(issued("10", at: 0), .credentials(.revokeTokens(nil)))
         #expect(world.events("logged_out") == [#""side":"callee""#])
-        #expect(try !world.reply(principal("11"), .timeline(try call("c-1"))).text.contains("logged_out"))
+        #expect(try !world.reply(principal("11"), .calls(.timeline(try call("c-1")))).text.contains("logged_out"))
         var service = try principal("1")
         service.isService = true
-        #expect(try world.reply(service, .timeline(try call("c-1"))).text.contains("logged_out"))
+        #expect(try world.reply(service, .calls(.timeline(try call("c-1")))).text.contains("logged_out"))
     }
 
     @Test("A revocation is durable before its response is sent, and holds after a restart")
@@ -210,27 +212,27 @@ struct RevocationTests {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
         world.holdsCommits = true
-        let request = world.request(try issued("10", at: 0), .revokeTokens(nil))
+        let request = world.request(try issued("10", at: 0), .credentials(.revokeTokens(nil)))
         #expect(world.replies[request] == nil)
         world.commit()
         #expect(world.replies[request]?.status == 200)
         let next = world.restarted(after: 5)
-        #expect(try next.reply(issued("10", at: 0), .devices).status == 401)
-        #expect(try next.reply(issued("10", at: 1), .devices).text == "[]")
+        #expect(try next.reply(issued("10", at: 0), .devices(.list)).status == 401)
+        #expect(try next.reply(issued("10", at: 1), .devices(.list)).text == "[]")
     }
 
     @Test("Only a service may revoke another user's tokens, and a push's capability allows no revocation")
     func others() throws {
         let world = SwitchboardWorld()
-        let forbidden = try world.reply(issued("11", at: 0), .revokeTokens(try user("10")))
+        let forbidden = try world.reply(issued("11", at: 0), .credentials(.revokeTokens(try user("10"))))
         #expect(forbidden.status == 403 && forbidden["field"] == "userId")
         var service = try issued("1", at: 0)
         service.isService = true
-        #expect(try world.reply(service, .revokeTokens(try user("10"))).status == 200)
-        #expect(try world.reply(issued("10", at: 0), .devices).status == 401)
-        #expect(try world.reply(service, .devices).status == 200)
+        #expect(try world.reply(service, .credentials(.revokeTokens(try user("10")))).status == 200)
+        #expect(try world.reply(issued("10", at: 0), .devices(.list)).status == 401)
+        #expect(try world.reply(service, .devices(.list)).status == 200)
         let capability = try scope("c-1", of: "10", with: "11", device: "b1")
-        #expect(try world.reply(capability, .revokeTokens(nil)).status == 403)
+        #expect(try world.reply(capability, .credentials(.revokeTokens(nil))).status == 403)
     }
 
     @Test("An operator's revocation is reported as done once it is durable, and covers no token that is issued later")
@@ -251,10 +253,10 @@ struct RevocationTests {
     func neverBack() throws {
         let world = SwitchboardWorld()
         world.wait(10)
-        _ = try world.reply(issued("10", at: 0), .revokeTokens(nil))
+        _ = try world.reply(issued("10", at: 0), .credentials(.revokeTokens(nil)))
         world.give(
             .operatorCommand(OperatorCommandID(rawValue: 1), .revoke(try user("10"), before: SwitchboardWorld.start))
         )
-        #expect(try world.reply(issued("10", at: 5), .devices).status == 401)
+        #expect(try world.reply(issued("10", at: 5), .devices(.list)).status == 401)
     }
 }

@@ -67,7 +67,7 @@ struct OneRingTests {
     @Test("A call that a block hides is replaced too, because the caller must not notice the block")
     func hidden() throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         let caller = try world.open("11", "a1")
         let callee = try world.open("10", "b1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
@@ -122,8 +122,8 @@ struct CrowdTests {
         #expect(frames.ack?["reason"] == "busy")
         #expect(world.events("crowded").count == 1)
         #expect(world.switchboard.metrics.limited[.tooManyCallers] == 1)
-        #expect(!(try world.reply(try principal("c5"), .timeline(try call("call-5"))).text.contains("crowded")))
-        #expect(try world.reply(try principal("10"), .timeline(try call("call-5"))).text.contains("crowded"))
+        #expect(!(try world.reply(try principal("c5"), .calls(.timeline(try call("call-5")))).text.contains("crowded")))
+        #expect(try world.reply(try principal("10"), .calls(.timeline(try call("call-5")))).text.contains("crowded"))
         // When one of the five cancels its call, another caller may ring.
         world.send(callers[0], SwitchboardWorld.plain("end", "call-0", id: "e"))
         world.send(callers[5], SwitchboardWorld.offer("call-6", to: "10", id: "o6"))
@@ -142,14 +142,14 @@ struct CrowdTests {
     @Test("Blocked callers do not count, and a blocked sixth caller sees an ordinary ring")
     func blocked() throws {
         let world = SwitchboardWorld()
-        for number in 0..<5 { _ = try world.reply(try principal("10"), .block(try user("c\(number)"))) }
+        for number in 0..<5 { _ = try world.reply(try principal("10"), .blocks(.block(try user("c\(number)")))) }
         _ = try ring(5, in: world)
         let honest = try world.open("11", "a1")
         world.send(honest, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.takeFrames(of: honest).states == ["ringing"])
         let full = SwitchboardWorld()
         _ = try ring(5, in: full)
-        _ = try full.reply(try principal("10"), .block(try user("11")))
+        _ = try full.reply(try principal("10"), .blocks(.block(try user("11"))))
         let caller = try full.open("11", "a1")
         full.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         #expect(full.takeFrames(of: caller).states == ["ringing"])
@@ -243,15 +243,17 @@ struct RingLimitTests {
             world.events("ring.refused")
                 == [1, 2, 4, 8, 16].map { #""limit":"rings_per_pair","from":"11","count":\#($0)"# }
         )
-        #expect(!(try world.reply(try principal("11"), .timeline(try call("c-0"))).text.contains("ring.refused")))
-        let shown = try world.reply(try principal("10"), .timeline(try call("c-0"))).text
+        #expect(
+            !(try world.reply(try principal("11"), .calls(.timeline(try call("c-0")))).text.contains("ring.refused"))
+        )
+        let shown = try world.reply(try principal("10"), .calls(.timeline(try call("c-0")))).text
         #expect(shown.contains(#""event":"ring.refused""#))
     }
 
     @Test("A blocked caller's rings do not count for the callee's limit, but above that limit they are refused too")
     func blocked() throws {
         let world = SwitchboardWorld { $0.ringsPerCallee = 3 }
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         let blocked = try world.open("11", "a1")
         for number in 0..<6 { world.send(blocked, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)")) }
         #expect(world.takeFrames(of: blocked).of("error").isEmpty)

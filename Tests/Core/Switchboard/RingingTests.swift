@@ -175,10 +175,10 @@ struct RingingTests {
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         var service = try principal("1")
         service.isService = true
-        let told = try world.reply(service, .timeline(try call("c-1"))).text
+        let told = try world.reply(service, .calls(.timeline(try call("c-1")))).text
         #expect(told.contains(#""verdict":["The call is ringing."#), "\(told)")
         for user in ["10", "11"] {
-            #expect(try !world.reply(principal(user), .timeline(try call("c-1"))).text.contains("verdict"))
+            #expect(try !world.reply(principal(user), .calls(.timeline(try call("c-1")))).text.contains("verdict"))
         }
     }
 
@@ -275,7 +275,7 @@ struct HiddenCallTests {
     func blocked() throws {
         let ordinary = try caller(SwitchboardWorld())
         let world = SwitchboardWorld()
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         #expect(try caller(world) == ordinary)
         #expect(ordinary.last?.contains("unanswered") == true)
         #expect(world.takeFrames(of: ConnectionID(rawValue: 1)).isEmpty)
@@ -292,7 +292,7 @@ struct HiddenCallTests {
         world.send(a1, SwitchboardWorld.plain("end", "c-1", id: "2"))
         world.send(a1, SwitchboardWorld.offer("c-1", to: "10", id: "3"))
         world.send(a1, SwitchboardWorld.plain("end", "c-1", id: "4"))
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         world.send(a1, SwitchboardWorld.offer("c-1", to: "10", id: "5"))
         let b1 = try world.open("10", "b1")
         // This is a device that a late push for the first epoch has woken.
@@ -310,13 +310,13 @@ struct HiddenCallTests {
     func doNotDisturb() throws {
         let ordinary = try caller(SwitchboardWorld())
         let world = SwitchboardWorld()
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(3_600))))
         #expect(try caller(world) == ordinary)
         #expect(world.takeFrames(of: ConnectionID(rawValue: 1)).isEmpty)
         #expect(world.pushes.isEmpty)
         #expect(world.events("dnd").count == 1)
         let later = SwitchboardWorld()
-        _ = try later.reply(try principal("10"), .doNotDisturb(until: later.now))
+        _ = try later.reply(try principal("10"), .blocks(.doNotDisturb(until: later.now)))
         _ = try caller(later)
         #expect(later.takeFrames(of: ConnectionID(rawValue: 1)).types.contains("offer"))
     }
@@ -326,7 +326,7 @@ struct HiddenCallTests {
         let talk = try Talk.answered()
         let world = talk.world
         world.send(talk.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         world.send(talk.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o2"))
         let late = #"{"action":"offer","callId":"c-1","to":"11","epoch":1,"data":{"sdp":"v=0\r\ns=late\r\n"}}"#
         #expect(try world.post(try principal("10"), late).status == 409)
@@ -339,20 +339,20 @@ struct HiddenCallTests {
             let world = SwitchboardWorld()
             _ = try world.reply(
                 try principal("10"),
-                isBlock ? .block(try user("11")) : .doNotDisturb(until: world.now + .seconds(3_600))
+                .blocks(isBlock ? .block(try user("11")) : .doNotDisturb(until: world.now + .seconds(3_600)))
             )
             let a1 = try world.open("11", "a1")
             world.send(a1, SwitchboardWorld.offer("c-1", to: "10"))
             world.send(a1, SwitchboardWorld.plain("end", "c-1", id: "e"))
-            #expect(try world.reply(try principal("10"), .call(try call("c-1"))).status == status)
-            #expect(try world.reply(try principal("11"), .call(try call("c-1"))).status == 200)
+            #expect(try world.reply(try principal("10"), .calls(.one(try call("c-1")))).status == status)
+            #expect(try world.reply(try principal("11"), .calls(.one(try call("c-1")))).status == 200)
         }
     }
 
     @Test("A hidden call takes no part in a glare")
     func glare() throws {
         let world = SwitchboardWorld()
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         let (a1, b1) = (try world.open("11", "a1"), try world.open("10", "b1"))
         world.send(a1, SwitchboardWorld.offer("a", to: "10"))
         world.send(b1, SwitchboardWorld.offer("b", to: "11"))

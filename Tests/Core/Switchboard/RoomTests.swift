@@ -112,7 +112,7 @@ struct RoomPresenceTests {
     func blocked() throws {
         let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         enter(world, a, "p2p:11-10")
         _ = world.takeFrames(of: a)
         enter(world, b, "p2p:11-10")
@@ -121,9 +121,9 @@ struct RoomPresenceTests {
         enter(world, b, "p2p:11-10", type: "leave")
         #expect(world.takeFrames(of: a).isEmpty)
         enter(world, b, "p2p:11-10")
-        _ = try world.reply(try principal("10"), .unblock(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.unblock(try user("11"))))
         #expect(world.takeFrames(of: a).of("peer").map { $0["present"] } == ["true"])
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         #expect(world.takeFrames(of: a).of("peer").map { $0["present"] } == ["false"])
     }
 

@@ -191,7 +191,7 @@ struct ScheduledCallTests {
         )
         let fetch = try world.reply(try principal("wake", device: "scheduler"), .fetch(try call(id), .init()))
         #expect(fetch.status == 404 && rig.outcomes == ["hangup"])
-        #expect(try world.reply(try principal("wake"), .history(limit: 10, before: nil)).text == "[]")
+        #expect(try world.reply(try principal("wake"), .calls(.history(limit: 10, before: nil))).text == "[]")
     }
 
     @Test("A user who knows the callId cannot put a call in the scheduled one's place")
@@ -240,18 +240,18 @@ struct ScheduledCallTests {
             let world = rig.world
             _ = try world.register(try principal("10"), "phone", voip: "aa")
             try rig.make(ScheduleRig.confirmed, byService: isService)
-            _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+            _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(3_600))))
             world.wait(40)
             #expect(world.takenPushes().count == (isService ? 0 : 1))
             world.wait(3_600)
             #expect(rig.outcomes.count == (isService ? 1 : 3), "a hidden call rings once")
         }
         let number = try #require(PhoneNumber(normalizing: "8210"))
-        for block in [Switchboard.Request.block(try user("wake")), .blockNumber(number)] {
+        for block in [Switchboard.BlockRequest.block(try user("wake")), .blockNumber(number)] {
             let rig = ScheduleRig()
             _ = try rig.world.register(try principal("10"), "phone", voip: "aa")
             try rig.make(ScheduleRig.body(#""on":"2023-11-15","handle":"+82 10","handleType":"phoneNumber""#))
-            _ = try rig.world.reply(try principal("10"), block)
+            _ = try rig.world.reply(try principal("10"), .blocks(block))
             rig.world.wait(100)
             #expect(rig.world.takenPushes().isEmpty && rig.outcomes == ["missed"])
         }

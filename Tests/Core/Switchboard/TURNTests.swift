@@ -45,7 +45,7 @@ struct TURNTests {
         var outputs: [Switchboard.Output] = []
         var switchboard = switchboard()
         switchboard.handle(
-            .requested(RequestID(rawValue: 1), principal, .turnCredential),
+            .requested(RequestID(rawValue: 1), principal, .credentials(.turn)),
             at: SwitchboardWorld.start,
             into: &outputs
         )

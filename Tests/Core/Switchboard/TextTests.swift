@@ -68,7 +68,7 @@ struct TextTests {
         for _ in 0..<60 { world.send(sender, text) }
         #expect(world.takenPushes().count == 29)
         world.respondToPush(try #require(pushes.first), 410, "Unregistered", at: world.now)
-        #expect(try world.reply(try principal("10"), .devices).text.contains(#""apnsDeviceToken":null"#))
+        #expect(try world.reply(try principal("10"), .devices(.list)).text.contains(#""apnsDeviceToken":null"#))
     }
 
     @Test("A text that is too long for a push is cut in the push")
@@ -152,11 +152,11 @@ struct TextTests {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", alert: "bb")
         let sender = try world.open("11", "a1")
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: world.now + .seconds(60)))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(60))))
         world.send(sender, text)
         #expect(world.takenPushes().isEmpty)
-        _ = try world.reply(try principal("10"), .doNotDisturb(until: nil))
-        _ = try world.reply(try principal("10"), .block(try user("11")))
+        _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: nil)))
+        _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         let other = try world.open("10", "b1")
         _ = world.takeFrames(of: other)
         world.send(sender, text)

@@ -71,10 +71,12 @@ struct TimelineBoundTests {
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
         for _ in 0..<3 { world.pong(try world.open("10", "b1")) }
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
-        let shown = try world.reply(try principal("11"), .timeline(try call("c-1"))).text
+        let shown = try world.reply(try principal("11"), .calls(.timeline(try call("c-1")))).text
         #expect(!shown.contains("repeated"))
         #expect(
-            try world.reply(try principal("10"), .timeline(try call("c-1"))).text.contains(#""of":"probe","count":2"#)
+            try world.reply(try principal("10"), .calls(.timeline(try call("c-1")))).text.contains(
+                #""of":"probe","count":2"#
+            )
         )
     }
 }

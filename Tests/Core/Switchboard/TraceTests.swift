@@ -127,8 +127,31 @@ struct TraceTests {
         let world = SwitchboardWorld()
         world.failsQueries = true
         world.switchboard.report(.calls)
-        _ = world.request(try principal("11"), .history(limit: 5, before: nil))
-        #expect(world.traced.contains(.request(RequestID(rawValue: 1), .history, try user("11"), nil)))
+        _ = world.request(try principal("11"), .calls(.history(limit: 5, before: nil)))
+        #expect(world.traced.contains(.request(RequestID(rawValue: 1), "history", try user("11"), nil)))
         #expect(world.traced.contains { if case .queryFailed = $0 { true } else { false } })
+    }
+    @Test("Each request has a name of its own in the log")
+    func names() throws {
+        let (id, user) = (try SwitchboardTests.call("c-1"), try SwitchboardTests.user("10"))
+        let number = try #require(PhoneNumber(normalizing: "5"))
+        let registration = DeviceRegistration(bundleID: "com.example.app", platform: "ios")
+        let named: [(Switchboard.Request, Switchboard.RequestName)] = [
+            (.signal(SignalMessage(endOf: id)), "signal"), (.fetch(id, .init()), "fetch"),
+            (.end(id, device: nil), "end"),
+            (.calls(.history(limit: 1, before: nil)), "history"), (.calls(.justBegun(with: user)), "record"),
+            (.calls(.one(id)), "call"), (.calls(.timeline(id)), "timeline"),
+            (.devices(.list), "devices"), (.devices(.register(registration)), "register"),
+            (.devices(.remove(try device("b1"))), "remove_device"),
+            (.blocks(.list), "blocks"), (.blocks(.block(user)), "block"), (.blocks(.unblock(user)), "unblock"),
+            (.blocks(.blockNumber(number)), "block_number"), (.blocks(.unblockNumber(number)), "unblock_number"),
+            (.blocks(.doNotDisturb(until: nil)), "do_not_disturb"),
+            (.numbers(.read(.init())), "directory"),
+            (.numbers(.update(nil, try NumberUpdate(body: Array("+1\ta\n".utf8)))), "update_directory"),
+            (.schedules(.list, of: nil), "schedules"), (.credentials(.turn), "turn_credential"),
+            (.credentials(.webPushKey), "web_push_key"), (.credentials(.revokeTokens(nil)), "log_out"),
+        ]
+        for (request, name) in named { #expect(request.name == name) }
+        #expect(Set(named.map(\.1.text)).count == named.count)
     }
 }

@@ -98,7 +98,7 @@ struct TrialRingTests {
         try rig.make(byService: true)
         let form = try ScheduleForm(body: Array(ScheduleRig.daily.utf8))
         _ = try rig.ask(.put(rig.id("t"), form))
-        _ = try rig.world.reply(try principal("10"), .doNotDisturb(until: rig.world.now + .seconds(600)))
+        _ = try rig.world.reply(try principal("10"), .blocks(.doNotDisturb(until: rig.world.now + .seconds(600))))
         let key = SignalID("k")
         let first = try rig.ask(.ring(rig.id("s"), key: key))
         #expect(first.status == 200 && rig.world.events("dnd").count == 1)

@@ -52,7 +52,7 @@ struct UUIDCallTests {
         let uuid = UUIDv5.call(try call("11-10"), epoch: 1)
         talk.clear()
         #expect(try talk.world.fetched(try principal("10"), uuid.uppercased())["callId"] == "11-10")
-        #expect(try talk.world.reply(try principal("66"), .call(try call(uuid))).status == 404)
+        #expect(try talk.world.reply(try principal("66"), .calls(.one(try call(uuid)))).status == 404)
         talk.world.send(talk.callee, SwitchboardWorld.answer(uuid))
         #expect(talk.world.takeFrames(of: talk.caller).of("answer").last?["callId"] == "11-10")
         talk.world.send(talk.caller, SwitchboardWorld.plain("end", uuid, id: "e"))

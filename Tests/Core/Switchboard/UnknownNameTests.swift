@@ -28,7 +28,7 @@ struct UnknownNameTests {
         #expect(
             try world.reply(
                 try principal("10"),
-                .register(try DeviceRegistration(body: Array(registration.utf8), device: nil))
+                .devices(.register(try DeviceRegistration(body: Array(registration.utf8), device: nil)))
             ).status == 200
         )
         #expect(

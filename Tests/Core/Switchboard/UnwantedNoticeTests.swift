@@ -15,10 +15,10 @@ enum Silencing: CaseIterable {
     func apply(_ world: SwitchboardWorld) throws {
         let ten = try principal("10")
         switch self {
-        case .doNotDisturb: _ = try world.reply(ten, .doNotDisturb(until: world.now + .seconds(600)))
-        case .block: _ = try world.reply(ten, .block(try user("11")))
+        case .doNotDisturb: _ = try world.reply(ten, .blocks(.doNotDisturb(until: world.now + .seconds(600))))
+        case .block: _ = try world.reply(ten, .blocks(.block(try user("11"))))
         case .blockOfNumber:
-            _ = try world.reply(ten, .blockNumber(try #require(PhoneNumber(normalizing: "+82 10-1234-5678"))))
+            _ = try world.reply(ten, .blocks(.blockNumber(try #require(PhoneNumber(normalizing: "+82 10-1234-5678")))))
         }
     }
 }
@@ -52,7 +52,7 @@ struct UnwantedNoticeTests {
             var browser = DeviceRegistration(alertToken: nil, bundleID: "", platform: "web", device: try device("b1"))
             let endpoint = "https://fcm.googleapis.com/wp/1"
             browser.webPush = WebPushMember(endpoint: endpoint, p256dh: "B\(token)", auth: "AA")
-            _ = try world.reply(ten, .register(browser))
+            _ = try world.reply(ten, .devices(.register(browser)))
         }
     }
 
@@ -175,7 +175,7 @@ struct UnwantedNoticeTests {
             let (world, caller) = try rung { try register(.alert, in: $0) }
             world.respondToPush(try end(world, caller), 503)
             if isRevoked {
-                _ = try world.reply(try principal("10"), .revokeTokens(nil))
+                _ = try world.reply(try principal("10"), .credentials(.revokeTokens(nil)))
             } else {
                 try world.register(try principal("12"), "b1", voip: nil, alert: "a1")
             }

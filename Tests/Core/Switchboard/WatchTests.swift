@@ -34,7 +34,7 @@ struct WatchTests {
     private func timeline(in world: SwitchboardWorld) throws -> [String] {
         var service = try principal("support")
         service.isService = true
-        let body = try world.reply(service, .timeline(try call("c-1"))).body
+        let body = try world.reply(service, .calls(.timeline(try call("c-1")))).body
         let object = try JSONObject(body)
         let list = try #require(object.members.first { object.name(of: $0) == "events" })
         // `[{`, the events, `}]`

@@ -29,7 +29,7 @@ struct WebPushRingTests {
         sdp: Int = 0
     ) throws -> (world: SwitchboardWorld, caller: ConnectionID, push: OutgoingPush) {
         let world = SwitchboardWorld { $0.applicationServerKey = "B" }
-        _ = try world.reply(try principal("10"), .register(try registration(alert: alert)))
+        _ = try world.reply(try principal("10"), .devices(.register(try registration(alert: alert))))
         let caller = try world.open("11", "a1")
         let lines = "v=0\\r\\n" + String(repeating: "a=x\\r\\n", count: sdp)
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10", sdp: lines))
@@ -37,7 +37,7 @@ struct WebPushRingTests {
     }
 
     private func devices(_ world: SwitchboardWorld) throws -> String {
-        try world.reply(try principal("10"), .devices).text
+        try world.reply(try principal("10"), .devices(.list)).text
     }
 
     private func text(_ push: OutgoingPush?) throws -> String {
@@ -90,7 +90,7 @@ struct WebPushRingTests {
         #expect(world.takenPushes().map(\.route.kind) == [.alert])
         let (other, _, late) = try rung()
         other.wait(1)
-        _ = try other.reply(try principal("10"), .register(try registration()))
+        _ = try other.reply(try principal("10"), .devices(.register(try registration())))
         other.respondToPush(late, status)
         #expect(try devices(other).contains(Self.endpoint))
     }
@@ -119,7 +119,7 @@ struct WebPushRingTests {
     )
     func refusedEndpoint(_ endpoint: String) throws {
         let world = SwitchboardWorld { $0.applicationServerKey = "B" }
-        let reply = try world.reply(try principal("10"), .register(try registration(endpoint)))
+        let reply = try world.reply(try principal("10"), .devices(.register(try registration(endpoint))))
         #expect(reply.status == 400 && reply.text.contains("webPush.endpoint: must be"), "\(reply.text)")
         #expect(try devices(world) == "[]")
     }
@@ -128,7 +128,7 @@ struct WebPushRingTests {
     func moved() throws {
         let (world, _, push) = try rung()
         world.respondToPush(push, 201)
-        _ = try world.reply(try principal("12"), .register(try registration()))
+        _ = try world.reply(try principal("12"), .devices(.register(try registration())))
         #expect(try devices(world) == "[]", "it had no other token")
     }
 
@@ -141,19 +141,23 @@ struct WebPushRingTests {
     func spellings(_ endpoint: String) throws {
         let (world, _, push) = try rung()
         world.respondToPush(push, 201)
-        _ = try world.reply(try principal("12"), .register(try registration(endpoint)))
+        _ = try world.reply(try principal("12"), .devices(.register(try registration(endpoint))))
         #expect(try devices(world) == "[]")
-        #expect(try world.reply(try principal("12"), .devices).text.contains(Self.endpoint))
+        #expect(try world.reply(try principal("12"), .devices(.list)).text.contains(Self.endpoint))
     }
 
     @Test("A server without a VAPID subject stores the subscription, says so, and has no key to tell")
     func notConfigured() throws {
         let world = SwitchboardWorld()
-        let reply = try world.reply(try principal("10"), .register(try registration()))
+        let reply = try world.reply(try principal("10"), .devices(.register(try registration())))
         #expect(reply.status == 200 && reply.text.contains("no VAPID subject and cannot push to it"))
-        #expect(try world.reply(try principal("10"), .webPushKey).status == 404)
+        #expect(try world.reply(try principal("10"), .credentials(.webPushKey)).status == 404)
         let other = SwitchboardWorld { $0.applicationServerKey = "BKey" }
-        #expect(try other.reply(try principal("10"), .webPushKey).text.contains(#""applicationServerKey":"BKey""#))
+        #expect(
+            try other.reply(try principal("10"), .credentials(.webPushKey)).text.contains(
+                #""applicationServerKey":"BKey""#
+            )
+        )
         let connection = try other.open("10", "b1")
         let welcome = try #require(other.takeFrames(of: connection).of("welcome").first)
         #expect(welcome["applicationServerKey"] == "BKey")

@@ -258,7 +258,7 @@ struct WrongClockTests {
     func doNotDisturb(_ error: Int64) throws {
         let rig = WrongClockRig(ahead: error)
         let end = Moment(milliseconds: (WrongClockRig.start + 300) * 1_000)
-        #expect(try rig.world.reply(try principal("10"), .doNotDisturb(until: end)).status == 200)
+        #expect(try rig.world.reply(try principal("10"), .blocks(.doNotDisturb(until: end))).status == 200)
         rig.set(ahead: 0)
         for (second, isHidden) in [(Int64(290), true), (310, false)] {
             rig.run(to: second)
@@ -315,7 +315,7 @@ struct WrongClockTests {
     func blocksAlone() throws {
         for ahead in [3 * Self.day, -3 * Self.day] {
             let rig = WrongClockRig()
-            #expect(try rig.world.reply(try principal("10"), .block(try user("11"))).status == 200)
+            #expect(try rig.world.reply(try principal("10"), .blocks(.block(try user("11")))).status == 200)
             rig.run(to: 1)
             rig.restart(at: 1_000, ahead: ahead)
             rig.run(to: 1_000 + 3_500)

@@ -122,30 +122,22 @@ def test_every_list_of_end_reasons_is_complete():
 
 def routes_in_sources() -> set[tuple[str, str]]:
     """Returns the methods and paths in the sources, with `{}` for each variable part of a path."""
-    text = (ROOT / "Sources/Server/Gateway/Route.swift").read_text()
-    table = text[text.index("private static func routes") : text.index("default: Schedules.routes(parts)")]
     found = schedule_routes()
-    for case in re.split(r"\bcase \(", table)[1:]:
-        size, second = re.match(r'(\d), "([\w-]+)"\)', case).groups()
-        parts = ["{}"] * int(size)
-        parts[1] = second
-        for index, word in re.findall(r'parts\[(\d)\] == "([\w-]+)"', case):
-            parts[int(index)] = word
-        for method in re.findall(r'\("([A-Z]+)", \.', case):
-            found.add((method, "/" + "/".join(parts)))
-    assert len(found) >= 18, found
+    for path in (ROOT / "Sources/Server/Gateway/Operations").glob("Operation+*.swift"):
+        for method, template in re.findall(r'Operation\(\s*"([A-Z]+)",\s*"([^"]+)"', path.read_text()):
+            found.add((method, re.sub(r"\{\w+\}", "{}", template)))
+    assert len(found) >= 34, found
     return found | {("GET", "/ws")}
 
 
 def schedule_routes() -> set[tuple[str, str]]:
-    """Returns the methods and paths in Route+Schedules.swift, which are there for oneself and for a service."""
-    text = (ROOT / "Sources/Server/Gateway/Route+Schedules.swift").read_text()
-    table = text[text.index("switch (rest.count") : text.index("default: []")]
-    ends = {"1": "", "2": "/{}", "3": "/{}/"}
+    """Returns the methods and paths in Operation+Schedules.swift, which are there for oneself and for a service."""
+    text = (ROOT / "Sources/Server/Gateway/Operations/Operation+Schedules.swift").read_text()
+    operations = re.findall(r'asking\("([A-Z]+)", (path|one)(?: \+ "(\w+)")?,', text)
+    assert len(operations) == 8, operations
     return {
-        (method, start + "/schedules" + ends[size] + word)
-        for size, word, operations in re.findall(r'case \((\d), (?:_|"(\w+)")\): (.*)', table)
-        for method in re.findall(r'\("([A-Z]+)", \.', operations)
+        (method, start + "/schedules" + ("/{}" if place == "one" else "") + (f"/{word}" if word else ""))
+        for method, place, word in operations
         for start in ("/api", "/api/users/{}")
     }
 

@@ -81,7 +81,8 @@ final class FuzzSwitchboard {
             environment: .production
         )
         let requests: [Switchboard.Request] = [
-            .register(registration), .block(users[2].user), .doNotDisturb(until: now + .seconds(60)),
+            .devices(.register(registration)), .blocks(.block(users[2].user)),
+            .blocks(.doNotDisturb(until: now + .seconds(60))),
         ]
         for request in requests {
             lastRequest += 1

@@ -1,10 +1,41 @@
-import CallCore
+package import CallCore
 import CallPorts
-import CallWire
+package import CallWire
 
-/// Devices, blocks and do-not-disturb, as their users change them.
 extension Switchboard {
-    mutating func register(
+    /// A request about the user's devices (protocol, section 5).
+    package enum DeviceRequest: Sendable {
+        /// Return the user's devices.
+        case list
+        /// Register a device.
+        case register(DeviceRegistration)
+        /// Remove a device.
+        case remove(DeviceID)
+
+        /// The request's name in the log.
+        var name: RequestName {
+            switch self {
+            case .list: "devices"
+            case .register: "register"
+            case .remove: "remove_device"
+            }
+        }
+    }
+}
+
+/// Devices, as their users read and change them.
+extension Switchboard {
+    mutating func devices(_ asked: DeviceRequest, by principal: Principal, as id: RequestID) {
+        switch asked {
+        case .list: turn.out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: principal.user)))))
+        case .register(let registration):
+            noteUnknown(registration.unknownNames, at: .registration)
+            register(registration, by: principal, as: id)
+        case .remove(let device): removeDevice(device, by: principal, as: id)
+        }
+    }
+
+    private mutating func register(
         _ registration: DeviceRegistration,
         by principal: Principal,
         as id: RequestID
@@ -206,15 +237,7 @@ extension Switchboard {
         cancelPushes(to: oldest.id, of: oldest.user)
     }
 
-    mutating func webPushKey(as id: RequestID) {
-        guard let key = policy.applicationServerKey else {
-            refuse(id, WireError(.notFound, "this server sends no Web Push messages"))
-            return
-        }
-        turn.out.append(.reply(id, Reply(body: AcceptedBody.applicationServerKey(key))))
-    }
-
-    mutating func removeDevice(_ device: DeviceID, by principal: Principal, as id: RequestID) {
+    private mutating func removeDevice(_ device: DeviceID, by principal: Principal, as id: RequestID) {
         guard directory.remove(device, of: principal.user) else {
             // The removal of an earlier request may not be durable yet: after a crash the device would be back.
             let error = WireError(.notFound, "no such device")
@@ -225,45 +248,6 @@ extension Switchboard {
         commits.append(.deviceRemoved(principal.user, device))
         cancelPushes(to: device, of: principal.user)
         sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
-    }
-
-    mutating func block(_ user: UserID, by principal: Principal, as id: RequestID) {
-        guard user != principal.user else {
-            refuse(id, .invalid(.userId, "must be another user"))
-            return
-        }
-        let own = directory.blocks(of: principal.user)
-        if !own.contains(where: { $0.blocked == user }) {
-            guard own.count < policy.blocksPerUser else {
-                refuse(id, exceeded(.blocks, "at most \(policy.blocksPerUser) users can be blocked"))
-                return
-            }
-            directory.block(user, by: principal.user, at: turn.now)
-            commits.append(.blocked(user, by: principal.user, at: turn.now))
-            turn.out.append(.audit(.blocked(user, by: principal.user)))
-            sendPresenceAfterBlock(by: principal.user, of: user, isHidden: true)
-        }
-        sendWhenDurable(.reply(id, Reply(body: BlockBody.one(user, asInteger: principal.userIsInteger))))
-    }
-
-    mutating func unblock(_ user: UserID, by principal: Principal, as id: RequestID) {
-        if directory.unblock(user, by: principal.user) {
-            commits.append(.unblocked(user, by: principal.user))
-            turn.out.append(.audit(.unblocked(user, by: principal.user)))
-            sendPresenceAfterBlock(by: principal.user, of: user, isHidden: false)
-        }
-        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
-    }
-
-    mutating func doNotDisturb(_ until: Moment?, by principal: Principal, as id: RequestID) {
-        directory.doNotDisturb(principal.user, until: until)
-        commits.append(.doNotDisturb(principal.user, until: until))
-        if directory.hasDoNotDisturb(principal.user, at: turn.date) {
-            for call in calls.ringing(principal.user) where isSilencedByDoNotDisturb(call) {
-                cancelPushesForDoNotDisturb(call)
-            }
-        }
-        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.doNotDisturb(until: until))))
     }
 }
 

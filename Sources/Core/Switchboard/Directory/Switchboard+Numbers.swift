@@ -1,12 +1,65 @@
-import CallCore
-import CallPorts
+package import CallCore
+package import CallPorts
 package import CallWire
+
+extension Switchboard {
+    /// A request about the call directory (protocol, section 5.10).
+    package enum NumberRequest: Sendable {
+        /// Return a page of a list of the call directory.
+        indirect case read(NumberQuery)
+        /// Change the names for a user's callers, or those for all users (`nil`).
+        indirect case update(UserID?, NumberUpdate)
+
+        /// The request's name in the log.
+        var name: RequestName {
+            switch self {
+            case .read: "directory"
+            case .update: "update_directory"
+            }
+        }
+    }
+
+    /// The parameters of a request for a page of a list of the call directory.
+    package struct NumberQuery: Equatable, Sendable {
+        /// The list.
+        package var list: NumberList
+        /// The client's place; `nil` = it has read nothing.
+        package var cursor: NumberCursor?
+        /// The largest number of lines.
+        package var limit: Int
+        /// The entity tags of the pages that the client has (`If-None-Match`).
+        package var knownTags: [String]
+
+        /// The largest number of lines that a client may ask for.
+        package static let mostLines = 10_000
+
+        /// A request with the given parameters.
+        package init(
+            _ list: NumberList = .identities,
+            since cursor: NumberCursor? = nil,
+            limit: Int = mostLines,
+            knownTags: [String] = []
+        ) {
+            self.list = list
+            self.cursor = cursor
+            self.limit = limit
+            self.knownTags = knownTags
+        }
+    }
+}
 
 /// The call directory: names of callers by phone number, and blocked numbers (protocol, section 5.10).
 extension Switchboard {
+    mutating func numbers(_ asked: NumberRequest, by principal: Principal, as id: RequestID) {
+        switch asked {
+        case .read(let query): readNumbers(query, by: principal, as: id)
+        case .update(let owner, let update): updateNumbers(of: owner, update, by: principal, as: id)
+        }
+    }
+
     // MARK: Reading
 
-    mutating func readNumbers(_ query: NumberQuery, by principal: Principal, as id: RequestID) {
+    private mutating func readNumbers(_ query: NumberQuery, by principal: Principal, as id: RequestID) {
         guard !principal.isService else {
             refuse(id, WireError(.forbidden, "only a user's token may read the directory"))
             return
@@ -76,7 +129,7 @@ extension Switchboard {
         "only a service token may change the directory"
     )
 
-    mutating func updateNumbers(
+    private mutating func updateNumbers(
         of owner: UserID?,
         _ update: NumberUpdate,
         by principal: Principal,
@@ -168,44 +221,5 @@ extension Switchboard {
         // Most servers have no call directory, and need no commit for it.
         guard directory.numbers.state.version > 0 else { return }
         commits.append(.removalsForgotten(before: turn.now - SwitchboardLimits.removalsStored))
-    }
-
-    // MARK: Blocked numbers
-
-    mutating func block(_ number: PhoneNumber, by principal: Principal, as id: RequestID) {
-        let own = directory.numbers.blocked(by: principal.user)
-        if !own.contains(number) {
-            guard own.count < policy.blockedNumbersPerUser else {
-                refuse(id, exceeded(.blocks, "at most \(policy.blockedNumbersPerUser) numbers can be blocked"))
-                return
-            }
-            guard limits.numberBlocks.take(principal.user, at: turn.now) else {
-                refuse(id, exceeded(.blocks, "too many numbers were blocked and unblocked"))
-                return
-            }
-            if let change = directory.numbers.block(number, by: principal.user) { commits.append(.numbers(change)) }
-            turn.out.append(.audit(.numberBlocked(by: principal.user)))
-        }
-        sendWhenDurable(.reply(id, Reply(body: BlockBody.one(number))))
-    }
-
-    mutating func unblock(_ number: PhoneNumber, by principal: Principal, as id: RequestID) {
-        if let change = directory.numbers.unblock(number, by: principal.user, at: turn.now) {
-            commits.append(.numbers(change))
-            turn.out.append(.audit(.numberUnblocked(by: principal.user)))
-        }
-        sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
-    }
-
-    /// Whether a callee blocks the number by which an offer shows its caller.
-    func isNumberBlocked(in offer: SignalMessage, of caller: UserID, by callee: UserID) -> Bool {
-        guard directory.numbers.hasBlocked(callee) else { return false }
-        return isAnyBlocked(offer.relayed.phoneNumbers(of: caller), by: callee)
-    }
-
-    /// Whether a user blocks one of these numbers.
-    func isAnyBlocked(_ numbers: [PhoneNumber], by user: UserID) -> Bool {
-        let blocked = directory.numbers.blocked(by: user)
-        return numbers.contains { blocked.contains($0) }
     }
 }

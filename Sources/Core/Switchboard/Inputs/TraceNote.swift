@@ -44,7 +44,7 @@ extension Switchboard {
         /// A signal was received, on a connection or in a request.
         indirect case signal(SignalKind, CallID?, from: UserID, DeviceID, Origin)
         /// A request is carried out.
-        case request(RequestID, RequestName, UserID, CallID?)
+        indirect case request(RequestID, RequestName, UserID, CallID?)
         /// An offer begins a call, which may replace another one; the new call has no number yet.
         case begins(CallID?, OfferMeaning, from: UserID, to: UserID)
         /// A signal, a request or another task waits until calls at rest, or epochs, are read from the store; `calls` = how
@@ -179,30 +179,5 @@ extension Switchboard {
         case confirmed
         /// A deadline has come: the end of ringing, or the end of the grace of a side that is gone.
         case deadline
-    }
-
-    /// A request, in one word.
-    package enum RequestName: String, Sendable {
-        /// See ``Switchboard/Request``.
-        case signal, fetch, end, history, record, call, timeline, register, devices, blocks, block, unblock
-        /// Remove a device.
-        case removeDevice = "remove_device"
-        /// Get a credential for the TURN server.
-        case turnCredential = "turn_credential"
-        /// Get the public key for Web Push.
-        case webPushKey = "web_push_key"
-        case schedules
-        /// Set do-not-disturb.
-        case doNotDisturb = "do_not_disturb"
-        /// Block a phone number.
-        case blockNumber = "block_number"
-        /// Remove the block of a phone number.
-        case unblockNumber = "unblock_number"
-        /// Read a page of the call directory.
-        case numbers = "directory"
-        /// Change the call directory.
-        case updateNumbers = "update_directory"
-        /// Revoke a user's tokens.
-        case revokeTokens = "log_out"
     }
 }

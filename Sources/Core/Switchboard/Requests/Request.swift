@@ -1,9 +1,11 @@
 package import CallCore
-package import CallPorts
+import CallPorts
 package import CallWire
 
 extension Switchboard {
     /// A request that a user may make over HTTP (protocol, section 5), after its path and body were parsed.
+    ///
+    /// Most requests belong to a group. A group's file has its requests, their names, and what they do.
     package enum Request: Sendable {
         /// Append a signal.
         case signal(SignalMessage)
@@ -11,72 +13,29 @@ extension Switchboard {
         case fetch(CallID, Fetch)
         /// End a call; `peer` names the other user, because one callId may be in use with several users.
         case end(CallID, peer: UserID? = nil, device: DeviceID?)
-        /// Return the user's calls, newest first.
-        case history(limit: Int, before: CallNumber?)
-        /// Return the record of a call with another user; the client believes that it has just begun this call.
-        case callJustBegun(with: UserID)
-        /// Return state, legs and durations of a call; `peer` and `epoch` choose among several calls under one callId.
-        case call(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
-        /// Return the timeline of a call.
-        case timeline(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
-        /// Register a device.
-        case register(DeviceRegistration)
-        /// Return the user's devices.
-        case devices
-        /// Remove a device.
-        case removeDevice(DeviceID)
-        /// Return a credential for the TURN server.
-        case turnCredential
-        /// Return the public key that browsers need to subscribe to Web Push.
-        case webPushKey
-        /// Return the users that the user blocks.
-        case blocks
-        /// Block a user.
-        case block(UserID)
-        /// Remove the block of a user.
-        case unblock(UserID)
-        /// Block a phone number.
-        case blockNumber(PhoneNumber)
-        /// Remove the block of a phone number.
-        case unblockNumber(PhoneNumber)
-        /// Return a page of a list of the call directory.
-        indirect case numbers(NumberQuery)
-        /// Change the names for a user's callers, or those for all users (`nil`).
-        indirect case updateNumbers(UserID?, NumberUpdate)
-        /// Set do-not-disturb until a moment, or end it (`nil`).
-        case doNotDisturb(until: Moment?)
+        /// Return what the server knows about calls.
+        case calls(CallRequest)
+        /// Read or change the user's devices.
+        case devices(DeviceRequest)
+        /// Read or change whom the user blocks, and do-not-disturb.
+        case blocks(BlockRequest)
+        /// Read or change the call directory.
+        case numbers(NumberRequest)
         /// Read or change schedules of a user; `nil` = of the user that makes the request.
         case schedules(ScheduleRequest, of: UserID?)
-        /// Refuse all tokens that were issued to a user so far; `nil` = to the user that makes the request.
-        case revokeTokens(UserID?)
+        /// Return a credential or a key, or revoke tokens.
+        case credentials(CredentialRequest)
     }
 
-    /// The parameters of a request for a page of a list of the call directory.
-    package struct NumberQuery: Equatable, Sendable {
-        /// The list.
-        package var list: NumberList
-        /// The client's place; `nil` = it has read nothing.
-        package var cursor: NumberCursor?
-        /// The largest number of lines.
-        package var limit: Int
-        /// The entity tags of the pages that the client has (`If-None-Match`).
-        package var knownTags: [String]
+    /// A request's name in the log.
+    ///
+    /// Only a literal can be one, so that no text from outside is logged.
+    package struct RequestName: ExpressibleByStringLiteral, Equatable, Sendable {
+        /// The name as text.
+        package let text: String
 
-        /// The largest number of lines that a client may ask for.
-        package static let mostLines = 10_000
-
-        /// A request with the given parameters.
-        package init(
-            _ list: NumberList = .identities,
-            since cursor: NumberCursor? = nil,
-            limit: Int = mostLines,
-            knownTags: [String] = []
-        ) {
-            self.list = list
-            self.cursor = cursor
-            self.limit = limit
-            self.knownTags = knownTags
-        }
+        /// A name, from the server's sources.
+        package init(stringLiteral name: StaticString) { text = name.description }
     }
 
     /// The parameters of a fetch.
@@ -106,6 +65,43 @@ extension Switchboard {
             self.wait = wait
             self.isArray = isArray
             self.device = device
+        }
+    }
+}
+
+extension Switchboard.Request {
+    /// The request's name in the log.
+    var name: Switchboard.RequestName {
+        switch self {
+        case .signal: "signal"
+        case .fetch: "fetch"
+        case .end: "end"
+        case .calls(let asked): asked.name
+        case .devices(let asked): asked.name
+        case .blocks(let asked): asked.name
+        case .numbers(let asked): asked.name
+        case .schedules: "schedules"
+        case .credentials(let asked): asked.name
+        }
+    }
+
+    /// The callId that the request names.
+    var callID: CallID? {
+        switch self {
+        case .signal(let message): message.callID
+        case .fetch(let id, _), .end(let id, _, _): id
+        case .calls(let asked): asked.callID
+        case .devices, .blocks, .numbers, .schedules, .credentials: nil
+        }
+    }
+
+    /// The device that the request names as the one that makes it.
+    var device: DeviceID? {
+        switch self {
+        case .signal(let message): message.device
+        case .fetch(_, let fetch): fetch.device
+        case .end(_, _, let device): device
+        case .calls, .devices, .blocks, .numbers, .schedules, .credentials: nil
         }
     }
 }

@@ -1,6 +1,5 @@
 import CallCore
 import CallPorts
-import CallTrace
 import CallWire
 
 /// Requests received over HTTP.
@@ -29,71 +28,21 @@ extension Switchboard {
         }
         noteSignOfLife(of: principal, in: request)
         trace(from: .calls, .request(id, request.name, principal.user, request.callID))
+        carryOut(request, by: principal, as: id)
+    }
+
+    private mutating func carryOut(_ request: Request, by principal: Principal, as id: RequestID) {
         switch request {
         case .signal(let message): signal(message, by: principal, as: id)
         case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: principal, as: id)
         case .end(let callID, let peer, let device):
             end(end(of: callID, with: peer, by: principal), device: device, asked: request, by: principal, as: id)
-        case .history(let limit, let before):
-            submit(.history(principal.user, limit: limit, before: before), for: .history(id, principal))
-        case .callJustBegun(let peer): callJustBegun(with: peer, by: principal, as: id)
-        case .call(let callID, let peer, let epoch):
-            let call = calls.find(
-                callID,
-                for: principal.user,
-                with: peer,
-                on: deviceIdentity(asking: principal, named: nil)
-            )
-            let awaited = awaited(callID, for: principal.user, with: peer, besides: call)
-            if !awaited.isEmpty {
-                park(.request(id, principal, request), until: awaited)
-            } else if let call, epoch ?? call.epoch == call.epoch {
-                sendWhenDurable(.reply(id, Reply(body: CallView.details(call.record, for: principal))))
-            } else {
-                let users = (principal.isService ? [] : [principal.user]) + [peer].compactMap(\.self)
-                let choice = CallSelector(
-                    callID,
-                    of: users,
-                    epoch: epoch,
-                    seenBy: principal.isService ? nil : principal.user
-                )
-                submit(.timeline(choice), for: .call(id, principal))
-            }
-        case .timeline(let callID, let peer, let epoch):
-            // Other users may have used the callId too. A user who is not a service gets only the timeline of their own
-            // call.
-            let call = calls.find(callID, for: principal.user, with: peer)
-            let found = peer ?? call?.key.pair.other(than: principal.user)
-            let users = principal.isService ? [peer].compactMap(\.self) : [principal.user] + [found].compactMap(\.self)
-            let choice = CallSelector(
-                // A live call may be named by its `callUUID`.
-                call?.key.id ?? callID,
-                of: users,
-                epoch: epoch,
-                seenBy: principal.isService ? nil : principal.user
-            )
-            submit(.timeline(choice), for: .timeline(id, principal))
-        case .register(let registration):
-            noteUnknown(registration.unknownNames, at: .registration)
-            register(registration, by: principal, as: id)
-        case .devices: turn.out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: principal.user)))))
-        case .removeDevice(let device): removeDevice(device, by: principal, as: id)
-        case .turnCredential: turnCredential(of: principal, as: id)
-        case .webPushKey: webPushKey(as: id)
-        case .blocks:
-            let users = directory.blocks(of: principal.user).map(\.blocked)
-            let numbers = directory.numbers.blocked(by: principal.user).sorted()
-            let body = BlockBody.list(users, numbers, asIntegers: principal.userIsInteger)
-            turn.out.append(.reply(id, Reply(body: body)))
-        case .block(let user): block(user, by: principal, as: id)
-        case .unblock(let user): unblock(user, by: principal, as: id)
-        case .blockNumber(let number): block(number, by: principal, as: id)
-        case .unblockNumber(let number): unblock(number, by: principal, as: id)
-        case .numbers(let query): readNumbers(query, by: principal, as: id)
-        case .updateNumbers(let owner, let update): updateNumbers(of: owner, update, by: principal, as: id)
-        case .doNotDisturb(let until): doNotDisturb(until, by: principal, as: id)
+        case .calls(let asked): readCalls(asked, by: principal, as: id)
+        case .devices(let asked): devices(asked, by: principal, as: id)
+        case .blocks(let asked): blocks(asked, by: principal, as: id)
+        case .numbers(let asked): numbers(asked, by: principal, as: id)
         case .schedules(let asked, let user): schedules(asked, of: user, by: principal, as: id)
-        case .revokeTokens(let user): revokeTokens(user, by: principal, as: id)
+        case .credentials(let asked): credentials(asked, by: principal, as: id)
         }
     }
 
@@ -108,10 +57,7 @@ extension Switchboard {
             if message.signal.kind == .end {
                 return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
             }
-        case .fetch, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-            .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens, .blockNumber,
-            .unblockNumber, .numbers, .updateNumbers:
-            break
+        case .fetch, .calls, .devices, .blocks, .numbers, .schedules, .credentials: break
         }
         // A service acts for all users: its rate is not limited.
         guard !principal.isService, !limits.requests.take(principal.user, at: turn.now) else { return nil }
@@ -134,17 +80,7 @@ extension Switchboard {
     /// an id.
     private mutating func noteSignOfLife(of principal: Principal, in request: Request) {
         guard !principal.isService else { return }
-        let named: DeviceID? =
-            switch request {
-            case .signal(let message): message.device
-            case .fetch(_, let fetch): fetch.device
-            case .end(_, _, let device): device
-            case .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-                .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens, .blockNumber,
-                .unblockNumber, .numbers, .updateNumbers:
-                nil
-            }
-        let device = principal.deviceIdentity(named: named)
+        let device = principal.deviceIdentity(named: request.device)
         noteSignOfLife(device, of: principal.user, isNamed: !device.isUnnamed)
     }
 
@@ -214,21 +150,5 @@ extension Switchboard {
         )
         let body = AcceptedBody.signal(session.key.id, epoch: receipt.epoch, seq: receipt.seq, state)
         sendWhenDurable(.reply(id, Reply(body: body)))
-    }
-
-    mutating func replyTimeline(
-        _ record: CallRecord,
-        _ events: [TimelineRecord],
-        by principal: Principal,
-        as id: RequestID
-    ) {
-        let body = TimelineView.body(
-            record,
-            withSignals(events, of: record),
-            devices: directory.devices(of: record.callee),
-            for: principal,
-            at: turn.now
-        )
-        turn.out.append(.reply(id, Reply(body: body)))
     }
 }

@@ -29,9 +29,7 @@ extension Switchboard {
             message.to = scope.peer
             message.epoch = scope.epoch
             return .signal(message)
-        case .signal, .history, .callJustBegun, .call, .timeline, .register, .devices, .removeDevice, .turnCredential,
-            .webPushKey, .blocks, .block, .unblock, .doNotDisturb, .schedules, .revokeTokens, .blockNumber,
-            .unblockNumber, .numbers, .updateNumbers:
+        case .signal, .calls, .devices, .blocks, .numbers, .schedules, .credentials:
             throw WireError(
                 .forbidden,
                 "a push capability allows only GET, ringing, answer, ice, connected, confirm and end of its own call"

@@ -16,7 +16,7 @@ extension ScheduleWorld {
             device: device,
             environment: nil
         )
-        asks(.register(registration), .other, by: user)
+        asks(.devices(.register(registration)), .other, by: user)
     }
 
     private func asks(_ asked: Switchboard.Request, _ kind: Request.Kind, by user: UserID) {
@@ -71,7 +71,7 @@ extension ScheduleWorld {
         case .confirm, .confirmCall, .other: break
         }
         // A device must be registered, or nothing rings.
-        if case .register = requests[index].asked { register(requests[index].user) }
+        if case .devices(.register) = requests[index].asked { register(requests[index].user) }
     }
 
     /// Ends the requests that the server had when it went down: their users get no response.
@@ -98,7 +98,7 @@ extension ScheduleWorld {
             checker.askedToBlock(by: user)
             let isBlocked = draws.percent(40)
             log("\(user.text) ⇒ server: \(isBlocked ? "block" : "unblock")")
-            asks(isBlocked ? .block(caller) : .unblock(caller), .block(isBlocked), by: user)
+            asks(.blocks(isBlocked ? .block(caller) : .unblock(caller)), .block(isBlocked), by: user)
         default:
             guard changing.insert(name).inserted else { return }
             let schedule = makeSchedule()

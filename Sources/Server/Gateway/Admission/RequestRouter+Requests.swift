@@ -52,9 +52,8 @@ extension RequestRouter {
                 throw RoutingFault.wire(error)
             }
             do throws(WireError) {
-                // The lines of an update are read only if its sender may change anything.
-                if principal.isService, route.meansTokensUser { throw Switchboard.refusedToServices }
-                if route.mayHaveLargeBody, !principal.isService { throw Switchboard.onlyServicesChangeNumbers }
+                // The body, which may be the lines of an update, is read only if its sender may make the request.
+                try route.operation.checkBearer(principal)
                 let request = try route.request(head, body: body, ringTimeout: ringTimeout)
                 return .request(.asks(principal, request, origin: head.origin))
             } catch { throw RoutingFault.wire(error) }
@@ -70,10 +69,12 @@ extension RequestRouter {
     /// many large bodies.
     func largeBody(of head: RequestHead) -> LargeBodyDecision? {
         // Any other request is refused with 413, whatever its path is.
-        guard let route = try? Route(method: head.method, path: head.path), route.mayHaveLargeBody else { return nil }
+        guard let route = try? Route(method: head.method, path: head.path), route.operation.bearer == .service else {
+            return nil
+        }
         do throws(WireError) {
             let principal = try admit(authorization: head.bearer)
-            guard principal.isService else { throw Switchboard.onlyServicesChangeNumbers }
+            try route.operation.checkBearer(principal)
             return .limit(NumberUpdate.mostBytes)
         } catch { return .refusal(response(to: error, for: head.origin)) }
     }

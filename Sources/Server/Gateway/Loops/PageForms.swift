@@ -11,7 +11,7 @@ struct PageForm: Sendable {
 
     /// Reads the wishes of a request; `nil` = it is not for a page of the call directory, or has none.
     init?(_ head: RequestHead) {
-        guard head.path == Route.directoryPath, head.acceptEncoding != nil || head.ifNoneMatch != nil else {
+        guard head.path == Operation.directoryPath, head.acceptEncoding != nil || head.ifNoneMatch != nil else {
             return nil
         }
         acceptsGzip = head.acceptEncoding.map(AcceptedCodings.includeGzip) ?? false

@@ -44,15 +44,17 @@ extension SwitchboardWorld {
     ) throws -> Reply {
         try reply(
             principal,
-            .register(
-                .init(
-                    voipToken: voip,
-                    alertToken: alert,
-                    fcmToken: firebase,
-                    bundleID: bundle,
-                    platform: platform,
-                    device: try device.map { try SwitchboardTests.device($0) },
-                    environment: environment
+            .devices(
+                .register(
+                    .init(
+                        voipToken: voip,
+                        alertToken: alert,
+                        fcmToken: firebase,
+                        bundleID: bundle,
+                        platform: platform,
+                        device: try device.map { try SwitchboardTests.device($0) },
+                        environment: environment
+                    )
                 )
             )
         )

@@ -34,13 +34,16 @@ func system(_ name: String, apt: String) -> Target {
     .systemLibrary(name: name, providers: [.apt([apt])])
 }
 
-/// The options that undo what SwiftPM sets in release mode. The compiler warns that it ignores the number of threads.
+/// The options that undo what SwiftPM sets in release mode.
+///
+/// The compiler says that it ignores the number of threads.
 let inBatches = ["-no-whole-module-optimization", "-enable-batch-mode"]
 
 /// A test target, `<name>Tests`; `others` are the files in its folder that are not compiled.
 ///
 /// CI builds in release mode, but does not optimize the tests: it would take minutes, and the code under test is optimized.
-/// It compiles their files in batches, as a debug build does. As whole modules they take four times as long.
+/// It compiles their files in batches, as a debug build does: a large test target that is compiled as one module keeps one
+/// core busy for minutes while the other one waits.
 func tests(_ name: String, _ dependencies: [Target.Dependency], in folder: String, others: [String] = []) -> Target {
     .testTarget(
         name: "\(name)Tests",

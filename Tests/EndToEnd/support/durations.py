@@ -2,6 +2,7 @@
 
     python Tests/EndToEnd/support/durations.py write JUNIT…      writes the table from results of a whole run over SQLite
     python Tests/EndToEnd/support/durations.py at-most SECONDS   prints the paths of the files that take no longer
+    python Tests/EndToEnd/support/durations.py above SECONDS     prints the paths of the files that take longer
 
 pytest gives the longest files to its workers first, so that none is left alone with one of them at the end.
 """
@@ -45,9 +46,9 @@ def write(results: list[str]):
 if __name__ == "__main__":
     if sys.argv[1] == "write":
         write(sys.argv[2:])
-    elif sys.argv[1] == "at-most":
+    elif sys.argv[1] in ("at-most", "above"):
         for path, time in kept().items():
-            if time <= float(sys.argv[2]) and (TESTS / path).exists():
+            if (time <= float(sys.argv[2])) == (sys.argv[1] == "at-most") and (TESTS / path).exists():
                 print(f"Tests/EndToEnd/{path}")
     else:
         sys.exit(__doc__)

@@ -24,7 +24,7 @@ extension TimelineEvent {
 
     /// The event with this name and these details.
     ///
-    /// The event is ``other(name:details:)`` if this version would write different text for it, so that no stored text
+    /// The event is `other` if this version would write different text for it, so that no stored text
     /// is lost.
     package init(name: String, details: String) {
         let other = Self.other(name: name, details: details)

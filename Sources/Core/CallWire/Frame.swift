@@ -1,23 +1,23 @@
 /// One outgoing message with free bytes in front of it, into which the transport writes its own header.
 ///
 /// So the message is encoded once, and the same bytes go to all of its receivers.
-package struct Frame: Sendable, Hashable {
+public struct Frame: Sendable, Hashable {
     /// The number of free bytes in front of the message.
     ///
     /// libwebsockets needs at least `LWS_PRE` such bytes: 16 in version 4.1.6. The module `LibWebSockets` compares the
     /// two numbers when the server starts.
-    @inlinable package static var headroom: Int { 16 }
+    @inlinable public static var headroom: Int { 16 }
 
     /// The free bytes, of any value, and then the message in UTF-8.
-    package let bytes: [UInt8]
+    public let bytes: [UInt8]
 
     /// Creates a frame of bytes that already begin with the free bytes.
     @inlinable
-    package init(withHeadroom bytes: [UInt8]) { self.bytes = bytes }
+    public init(withHeadroom bytes: [UInt8]) { self.bytes = bytes }
 
     /// Creates a frame with a copy of a message.
     @inlinable
-    package init(_ message: some Collection<UInt8>) {
+    public init(_ message: some Collection<UInt8>) {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.headroom + message.count)
         bytes.append(contentsOf: repeatElement(0, count: Self.headroom))
@@ -26,5 +26,5 @@ package struct Frame: Sendable, Hashable {
     }
 
     /// The message, without the free bytes in front of it.
-    @inlinable package var message: ArraySlice<UInt8> { bytes[Self.headroom...] }
+    @inlinable public var message: ArraySlice<UInt8> { bytes[Self.headroom...] }
 }

@@ -1,7 +1,7 @@
-package import JSON
+public import JSON
 
 /// The error codes of the protocol, with their HTTP statuses (protocol, section 5).
-package enum WireCode: String, Sendable, CaseIterable {
+public enum WireCode: String, Sendable, CaseIterable {
     /// The text is not one JSON object in UTF-8, is nested too deep, or contains a member of the protocol twice.
     case invalidJSON = "invalid_json"
     /// A field is missing or has a wrong value; the message names the field.
@@ -47,7 +47,7 @@ package enum WireCode: String, Sendable, CaseIterable {
     case internalError = "internal_error"
 
     /// The HTTP status of the code.
-    package var status: Int {
+    public var status: Int {
         switch self {
         case .invalidJSON, .invalidField, .unknownType: 400
         case .unauthenticated, .tokenExpired: 401
@@ -66,7 +66,7 @@ package enum WireCode: String, Sendable, CaseIterable {
     }
 
     /// The number of seconds after which a client may try again; `nil` = the server gives no such time.
-    package var retryAfterSeconds: Int? {
+    public var retryAfterSeconds: Int? {
         switch self {
         case .rateLimited, .draining, .keysUnavailable: 1
         case .storeUnavailable: 2
@@ -78,7 +78,7 @@ package enum WireCode: String, Sendable, CaseIterable {
     }
 
     /// A short title for people: the member `title` of a problem body (RFC 9457).
-    package var title: String {
+    public var title: String {
         switch self {
         case .invalidJSON: "Invalid JSON"
         case .invalidField: "Invalid field"
@@ -106,20 +106,20 @@ package enum WireCode: String, Sendable, CaseIterable {
 }
 
 /// A refusal as a client receives it: a code, and a sentence that explains what is wrong.
-package struct WireError: Error, Equatable, Sendable {
+public struct WireError: Error, Equatable, Sendable {
     /// The error code.
-    package var code: WireCode
+    public var code: WireCode
     /// The explanation.
     ///
     /// It contains no text that the client sent, except a word that names an unknown type or parameter.
-    package var message: String
+    public var message: String
     /// The field that is missing or wrong.
-    package var field: String?
+    public var field: String?
     /// The number of seconds after which to try again: the code's value, unless the refusal has a more exact one.
-    package var retryAfterSeconds: Int?
+    public var retryAfterSeconds: Int?
 
     /// Creates a refusal from a code and an explanation.
-    package init(_ code: WireCode, _ message: String, field: String? = nil) {
+    public init(_ code: WireCode, _ message: String, field: String? = nil) {
         self.code = code
         self.message = message
         self.field = field
@@ -129,7 +129,7 @@ package struct WireError: Error, Equatable, Sendable {
     /// Returns the refusal of a field with a wrong value.
     ///
     /// `problem` says what is wrong, or which values are right: `missing` or `must be another user`, for example.
-    package static func invalid(_ field: Field, _ problem: String) -> Self {
+    public static func invalid(_ field: Field, _ problem: String) -> Self {
         WireError(.invalidField, "\(field.name): \(problem)", field: field.name)
     }
 
@@ -144,13 +144,13 @@ package struct WireError: Error, Equatable, Sendable {
     /// Returns the refusal of an unknown parameter of a list.
     ///
     /// `known`: A phrase that names the list's parameters. The message repeats the unknown name if it is a word.
-    package static func unknownParameter(_ name: String, _ known: String) -> Self {
+    public static func unknownParameter(_ name: String, _ known: String) -> Self {
         .invalid(named: mayShow(name) ? name : "query", "unknown parameter; \(known)")
     }
 
     /// Whether a message or a log may show a text from a client: it is a word of up to 32 letters, digits, `_` and `-`
     /// that begins with a letter, so it is no token, number or address.
-    package static func mayShow(_ text: String) -> Bool {
+    public static func mayShow(_ text: String) -> Bool {
         guard (1...32).contains(text.utf8.count), let first = text.utf8.first else { return false }
         let letters: (UInt8) -> Bool = { (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) }
         return letters(first)
@@ -160,12 +160,12 @@ package struct WireError: Error, Equatable, Sendable {
     }
 
     /// Returns the refusal of a member that is not a ``Field``, by its name or path, such as `webPush.endpoint`.
-    package static func invalid(named name: String, _ problem: String) -> Self {
+    public static func invalid(named name: String, _ problem: String) -> Self {
         WireError(.invalidField, "\(name): \(problem)", field: name)
     }
 
     /// Returns the refusal of a text that has a fault as JSON, with the code ``WireCode/invalidJSON``.
-    package static func json(_ fault: JSONFault) -> Self {
+    public static func json(_ fault: JSONFault) -> Self {
         switch fault {
         case .syntax: WireError(.invalidJSON, "invalid JSON")
         case .notAnObject: WireError(.invalidJSON, "not a JSON object")

@@ -1,31 +1,31 @@
 import JSON
 
 /// The limits of the wire, with their reasons (protocol, section 8).
-package enum WireLimits {
+public enum WireLimits {
     /// The maximum size of a frame or body in bytes.
     ///
     /// It leaves room for the largest allowed description with its JSON escapes, and no more.
-    package static let frameBytes = 65_536
+    public static let frameBytes = 65_536
     /// The maximum size of a decoded session description in bytes.
     ///
     /// The largest descriptions that browsers write are below 20 KiB.
-    package static let sdpBytes = 48 * 1_024
+    public static let sdpBytes = 48 * 1_024
     /// The maximum size of a candidate in bytes, as it is written in the frame.
-    package static let candidateBytes = 4 * 1_024
+    public static let candidateBytes = 4 * 1_024
     /// The maximum size of the `data` of an `info` in bytes, as it is written in the frame.
-    package static let infoBytes = 16 * 1_024
+    public static let infoBytes = 16 * 1_024
     /// The maximum nesting depth of JSON, so that no message exhausts a stack, in the server or in a client.
-    package static let depth = JSONLimits.depth
+    public static let depth = JSONLimits.depth
     /// The maximum length of a display name in characters; longer names are cut (protocol, section 3.4).
-    package static let displayNameCharacters = 256
+    public static let displayNameCharacters = 256
     /// The maximum length in bytes of a caller's handle; a push leaves out a longer one.
-    package static let handleBytes = 256
+    public static let handleBytes = 256
     /// The maximum number of digits in one `dtmf`.
-    package static let digits = 128
+    public static let digits = 128
     /// The maximum number of calls in one `sync`.
-    package static let syncedCalls = 256
+    public static let syncedCalls = 256
     /// The largest id that is written as a number: JavaScript rounds larger numbers, and so would mean another user.
-    package static let largestNumber: Int64 = (1 << 53) - 1
+    public static let largestNumber: Int64 = (1 << 53) - 1
     /// The range of ring times that an offer may ask for, in seconds (protocol, section 3.2).
-    package static let ringSeconds: ClosedRange<Int64> = 5...120
+    public static let ringSeconds: ClosedRange<Int64> = 5...120
 }

@@ -1,7 +1,7 @@
 /// The reason why a text cannot be read.
 ///
 /// A fault contains nothing of the text, which may be a secret, except a name of the reader's own ``MemberNames``.
-package enum JSONFault: Error, Equatable, Sendable {
+public enum JSONFault: Error, Equatable, Sendable {
     /// The text breaks the grammar, or a string that must be decoded contains a lone surrogate.
     case syntax
     /// The text is JSON, but not an object.
@@ -17,9 +17,9 @@ package enum JSONFault: Error, Equatable, Sendable {
 }
 
 /// The limits that hold for every JSON text.
-package enum JSONLimits {
+public enum JSONLimits {
     /// The maximum nesting depth: at most 32 arrays and objects are open at any place of a text.
     ///
     /// The limit bounds the recursion, so that no text exhausts a thread's stack, in the server or in a client.
-    package static let depth = 32
+    public static let depth = 32
 }

@@ -4,7 +4,7 @@
 extension JSONObject {
     /// Returns the member whose name has these bytes, unless it is absent or null.
     @inlinable
-    package func member(named name: some Collection<UInt8>) -> Member? {
+    public func member(named name: some Collection<UInt8>) -> Member? {
         members.first { member in
             if case .null = member.kind { return false }
             return member.name.count == name.count && bytes[member.name].elementsEqual(name)
@@ -12,16 +12,16 @@ extension JSONObject {
     }
 
     /// Returns the member with this name, unless it is absent or null.
-    package func member(named name: String) -> Member? { member(named: name.utf8) }
+    public func member(named name: String) -> Member? { member(named: name.utf8) }
 
     /// Returns the decoded text of a member; `nil` if it is absent, not a string, or contains a lone surrogate.
-    package func text(_ name: String) -> String? { member(named: name).flatMap { string($0) } }
+    public func text(_ name: String) -> String? { member(named: name).flatMap { string($0) } }
 
     /// Returns a member that is a whole number as ``integer(_:)`` accepts it; `nil` for any other value.
-    package func number(_ name: String) -> Int64? { member(named: name).flatMap { integer($0) } }
+    public func number(_ name: String) -> Int64? { member(named: name).flatMap { integer($0) } }
 
     /// Returns a member that is `true` or `false`; `nil` for any other value.
-    package func flag(_ name: String) -> Bool? {
+    public func flag(_ name: String) -> Bool? {
         switch member(named: name)?.kind {
         case .true?: true
         case .false?: false
@@ -30,7 +30,7 @@ extension JSONObject {
     }
 
     /// Returns a member's JSON text; `nil` if the member is absent or null.
-    package func raw(_ name: String) -> String? {
+    public func raw(_ name: String) -> String? {
         member(named: name).map { String(decoding: bytes[$0.value], as: UTF8.self) }
     }
 }

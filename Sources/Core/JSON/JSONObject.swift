@@ -2,37 +2,37 @@
 ///
 /// The whole text is checked, down to the innermost value. Values that are not asked for are neither decoded nor
 /// copied, so that they can be relayed unchanged.
-package struct JSONObject: Sendable {
+public struct JSONObject: Sendable {
     /// The text that was scanned.
-    package let bytes: [UInt8]
+    public let bytes: [UInt8]
     /// The members in their order.
     ///
     /// A member has the positions of its name and value in the text, not copies of them.
-    package let members: [Member]
+    public let members: [Member]
     /// The range of the object in the text, braces included.
-    package let range: Range<Int>
+    public let range: Range<Int>
     /// The numbers of the known members that are present, as a set with one bit for each number.
     ///
     /// Most members that are looked up are absent, which this set shows quickly.
     @usableFromInline let numbers: UInt64
 
     /// One member: the ranges of its name (without the quotes) and of its value.
-    package struct Member: Equatable, Sendable {
+    public struct Member: Equatable, Sendable {
         /// The range of the name without the quotes; escapes are left as written.
-        package let name: Range<Int>
+        public let name: Range<Int>
         /// The range of the value; a string's includes its quotes.
-        package let value: Range<Int>
+        public let value: Range<Int>
         /// The kind of the value.
-        package let kind: Kind
+        public let kind: Kind
         /// The number of the name in the reader's ``MemberNames``; `nil` for other names.
-        package let number: UInt8?
+        public let number: UInt8?
 
         /// The range from the name's opening quote to the value's end.
-        @inlinable package var whole: Range<Int> { name.lowerBound - 1..<value.upperBound }
+        @inlinable public var whole: Range<Int> { name.lowerBound - 1..<value.upperBound }
     }
 
     /// The kind of a JSON value.
-    package enum Kind: Equatable, Sendable {
+    public enum Kind: Equatable, Sendable {
         /// An object.
         case object
         /// An array.
@@ -58,7 +58,7 @@ package struct JSONObject: Sendable {
     ///   - scratch: the member list of an object that is no longer needed. Its memory is reused.
     /// - Throws: ``JSONFault`` if the part is not one object, is nested deeper than ``JSONLimits/depth``, or contains
     ///   one of the `names` twice.
-    package init(
+    public init(
         _ bytes: [UInt8],
         names: borrowing MemberNames,
         in part: Range<Int>,
@@ -84,36 +84,36 @@ package struct JSONObject: Sendable {
     /// Scans a text that must be one object.
     ///
     /// - Throws: ``JSONFault``, as for a part of a text.
-    package init(_ bytes: [UInt8], names: borrowing MemberNames) throws(JSONFault) {
+    public init(_ bytes: [UInt8], names: borrowing MemberNames) throws(JSONFault) {
         try self.init(bytes, names: names, in: 0..<bytes.count)
     }
 
     /// Whether at least one member has no number.
-    @inlinable package var hasUnnumberedMember: Bool { members.count != numbers.nonzeroBitCount }
+    @inlinable public var hasUnnumberedMember: Bool { members.count != numbers.nonzeroBitCount }
 
     @inlinable @inline(__always)
     func isPresent(_ number: UInt8) -> Bool { numbers >> UInt64(number) & 1 == 1 }
 
     /// Returns whether at least one member has a number in a set, given as one bit for each number.
     @inlinable
-    package func hasMember(numberedIn set: UInt64) -> Bool { numbers & set != 0 }
+    public func hasMember(numberedIn set: UInt64) -> Bool { numbers & set != 0 }
 
     /// Returns the member whose name has this number, even if it is null; `nil` if it is absent.
     @inlinable
-    package func member(numbered number: UInt8) -> Member? {
+    public func member(numbered number: UInt8) -> Member? {
         guard isPresent(number) else { return nil }
         for member in members where member.number == number { return member }
         return nil
     }
 
     /// Scans a member that is an array; `nil` if it is not an array.
-    package func array(_ member: Member) -> JSONArray? {
+    public func array(_ member: Member) -> JSONArray? {
         guard case .array = member.kind else { return nil }
         return try? JSONArray(bytes, in: member.value)  // The grammar was checked with the whole text.
     }
 
     /// Returns the decoded text of a member; `nil` if it is not a string or contains a lone surrogate.
-    package func string(_ member: Member) -> String? {
+    public func string(_ member: Member) -> String? {
         guard case .string(let isPlain) = member.kind else { return nil }
         let inner = member.value.lowerBound + 1..<member.value.upperBound - 1
         if isPlain { return String(decoding: bytes[inner], as: UTF8.self) }
@@ -122,25 +122,25 @@ package struct JSONObject: Sendable {
 
     /// Returns the range of a string without its quotes; `nil` if the member is not a string or has escapes.
     @inlinable
-    package func plainText(_ member: Member) -> Range<Int>? {
+    public func plainText(_ member: Member) -> Range<Int>? {
         guard case .string(isPlain: true) = member.kind else { return nil }
         return member.value.lowerBound + 1..<member.value.upperBound - 1
     }
 
     /// Returns the number that the text of a member has among `texts`; `nil` if it has none or is not a string.
-    package func number(ofText member: Member, in texts: borrowing MemberNames) -> UInt8? {
+    public func number(ofText member: Member, in texts: borrowing MemberNames) -> UInt8? {
         guard case .string(let isPlain) = member.kind else { return nil }
         let inner = member.value.lowerBound + 1..<member.value.upperBound - 1
         return texts.number(of: inner, in: bytes.span, isPlain: isPlain)
     }
 
     /// Returns a member's name, decoded; `nil` if the name contains a lone surrogate.
-    package func name(of member: Member) -> String? {
+    public func name(of member: Member) -> String? {
         JSONText.decoded(bytes[member.name]).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Returns a whole number from 0 to 2^53 that is written without fraction or exponent; `nil` for any other value.
-    package func integer(_ member: Member) -> Int64? {
+    public func integer(_ member: Member) -> Int64? {
         guard case .number = member.kind, member.value.count <= 16 else { return nil }
         var number: Int64 = 0
         for byte in bytes[member.value] {

@@ -1,7 +1,7 @@
 /// Decoding of JSON strings, and checks for UTF-8 and for one value (RFC 8259).
-package enum JSONText {
+public enum JSONText {
     /// Returns whether a text is one JSON value, which may become a member of an object.
-    package static func isValue(_ text: String) -> Bool {
+    public static func isValue(_ text: String) -> Bool {
         let array = Array("[\(text)]".utf8)
         // The kind of the fault does not matter. Of two values with a comma between them, an array has two elements.
         return (try? JSONArray(array, in: 0..<array.count))?.elements.count == 1
@@ -9,7 +9,7 @@ package enum JSONText {
 
     /// Returns the content of a string, given without its quotes, as UTF-8 with escapes resolved; `nil` if it contains
     /// a lone surrogate.
-    package static func decoded(_ inner: ArraySlice<UInt8>) -> [UInt8]? {
+    public static func decoded(_ inner: ArraySlice<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(inner.count)
         var index = inner.startIndex
@@ -72,7 +72,7 @@ package enum JSONText {
     }
 
     /// Returns whether these bytes are valid UTF-8.
-    package static func isUTF8(_ bytes: [UInt8]) -> Bool {
+    public static func isUTF8(_ bytes: [UInt8]) -> Bool {
         // Invalid UTF-8 is decoded as U+FFFD, so the bytes differ. (`UTF8Span` would need no copy, but iOS has it only
         // from 26 on.)
         String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)

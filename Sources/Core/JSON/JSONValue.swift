@@ -6,7 +6,7 @@
 ///
 /// Texts are kept as UTF-8 bytes. Swift compares strings by canonical equivalence, by which `K` and the Kelvin sign are
 /// equal. In a claim of a token, `K` and the Kelvin sign must be different.
-package enum JSONValue: Equatable, Sendable {
+public enum JSONValue: Equatable, Sendable {
     /// `null`.
     case null
     /// `true` or `false`.
@@ -24,7 +24,7 @@ package enum JSONValue: Equatable, Sendable {
     ///
     /// - Throws: ``JSONFault/syntax``, ``JSONFault/duplicateName``, ``JSONFault/notUTF8``, or ``JSONFault/tooDeep`` if
     ///   the text is nested deeper than ``JSONLimits/depth``.
-    package init(_ bytes: [UInt8]) throws(JSONFault) {
+    public init(_ bytes: [UInt8]) throws(JSONFault) {
         guard JSONText.isUTF8(bytes) else { throw .notUTF8 }
         var scanner = JSONScanner(at: 0)
         scanner.skipSpace(bytes.span)
@@ -34,7 +34,7 @@ package enum JSONValue: Equatable, Sendable {
     }
 
     /// Whether every number in the value, at any depth, fits a `Double`.
-    package var hasOnlyFiniteNumbers: Bool {
+    public var hasOnlyFiniteNumbers: Bool {
         switch self {
         case .number(let number): number.double.isFinite
         case .array(let elements): elements.allSatisfy { $0.hasOnlyFiniteNumbers }
@@ -44,13 +44,13 @@ package enum JSONValue: Equatable, Sendable {
     }
 
     /// The bytes of a string; `nil` for any other value.
-    package var text: [UInt8]? {
+    public var text: [UInt8]? {
         guard case .string(let bytes) = self else { return nil }
         return bytes
     }
 
     /// The strings of an array that contains only strings; `nil` for any other value.
-    package var texts: [[UInt8]]? {
+    public var texts: [[UInt8]]? {
         guard case .array(let values) = self else { return nil }
         let texts = values.compactMap { $0.text }
         return texts.count == values.count ? texts : nil
@@ -58,11 +58,11 @@ package enum JSONValue: Equatable, Sendable {
 }
 
 /// The members of a JSON object; no two have the same name.
-package struct JSONMembers: Equatable, Sendable {
+public struct JSONMembers: Equatable, Sendable {
     private var members: [[UInt8]: JSONValue] = [:]
 
     /// Creates an object without members.
-    package init() {}
+    public init() {}
 
     /// Returns whether a condition holds for the values of all members.
     func allValues(_ satisfies: (JSONValue) -> Bool) -> Bool { members.values.allSatisfy(satisfies) }
@@ -75,19 +75,19 @@ package struct JSONMembers: Equatable, Sendable {
     }
 
     /// The member with this name, compared byte by byte; `nil` if there is none.
-    package subscript(_ name: String) -> JSONValue? { members[Array(name.utf8)] }
+    public subscript(_ name: String) -> JSONValue? { members[Array(name.utf8)] }
 }
 
 /// A JSON number as it was written, because an id must not pass through a floating-point number.
-package struct JSONNumber: Equatable, Sendable {
+public struct JSONNumber: Equatable, Sendable {
     /// The number's text: ASCII, valid by JSON's grammar.
-    package let literal: [UInt8]
+    public let literal: [UInt8]
 
     /// The number's digits, however many, if it was written without sign, fraction and exponent; `nil` otherwise.
-    package var digits: String? { literal.allSatisfy { (0x30...0x39).contains($0) } ? text : nil }
+    public var digits: String? { literal.allSatisfy { (0x30...0x39).contains($0) } ? text : nil }
 
     /// The value; infinite if the number is too large for a `Double`.
-    package var double: Double { Double(text) ?? (literal.first == UInt8(ascii: "-") ? -.infinity : .infinity) }
+    public var double: Double { Double(text) ?? (literal.first == UInt8(ascii: "-") ? -.infinity : .infinity) }
 
     private var text: String { String(decoding: literal, as: UTF8.self) }
 }

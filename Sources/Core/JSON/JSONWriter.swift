@@ -1,20 +1,20 @@
 /// Writes JSON as bytes, piece by piece.
 ///
 /// The output contains exactly the given pieces, in the given order.
-package struct JSONWriter {
+public struct JSONWriter {
     @usableFromInline var output: [UInt8]
     /// Whether a comma is needed before the next member or element.
     @usableFromInline var needsComma: Bool
 
     /// The bytes written so far, including the headroom at the front.
-    @inlinable package var bytes: [UInt8] { output }
+    @inlinable public var bytes: [UInt8] { output }
 
     /// Creates a writer that leaves `headroom` bytes free at the front, where a transport puts its header.
     ///
     /// The initialiser is inlinable because the headroom is a constant where frames are written. The compiler then
     /// needs no loop to write the zeros.
     @inlinable
-    package init(headroom: Int = 0, capacity: Int = 256) {
+    public init(headroom: Int = 0, capacity: Int = 256) {
         output = []
         needsComma = false
         output.reserveCapacity(headroom + capacity)
@@ -28,7 +28,7 @@ package struct JSONWriter {
     ///
     /// No comma is written before the next member.
     @inlinable
-    package init(beginning: [UInt8], capacity: Int) {
+    public init(beginning: [UInt8], capacity: Int) {
         output = []
         needsComma = false
         output.reserveCapacity(beginning.count + capacity)
@@ -36,17 +36,17 @@ package struct JSONWriter {
     }
 
     /// Writes `{`.
-    @inlinable package mutating func beginObject() { open(UInt8(ascii: "{")) }
+    @inlinable public mutating func beginObject() { open(UInt8(ascii: "{")) }
     /// Writes `}`.
-    @inlinable package mutating func endObject() { close(UInt8(ascii: "}")) }
+    @inlinable public mutating func endObject() { close(UInt8(ascii: "}")) }
     /// Writes `[`.
-    @inlinable package mutating func beginArray() { open(UInt8(ascii: "[")) }
+    @inlinable public mutating func beginArray() { open(UInt8(ascii: "[")) }
     /// Writes `]`.
-    @inlinable package mutating func endArray() { close(UInt8(ascii: "]")) }
+    @inlinable public mutating func endArray() { close(UInt8(ascii: "]")) }
 
     /// Writes an array; `write` writes each of the values as one JSON value.
     @inlinable
-    package mutating func array<Value>(_ values: some Sequence<Value>, _ write: (Value, inout JSONWriter) -> Void) {
+    public mutating func array<Value>(_ values: some Sequence<Value>, _ write: (Value, inout JSONWriter) -> Void) {
         beginArray()
         for value in values { write(value, &self) }
         endArray()
@@ -55,21 +55,21 @@ package struct JSONWriter {
     /// Writes a member's name; its value must come next.
     ///
     /// The name must need no escape.
-    package mutating func name(_ name: String) {
+    public mutating func name(_ name: String) {
         plain(name)
         output.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     /// Writes a member's name that may need escapes.
-    package mutating func name(escaping name: String) {
+    public mutating func name(escaping name: String) {
         value(name)
         output.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     /// Writes a string, with the escapes that JSON requires.
-    package mutating func value(_ text: String) {
+    public mutating func value(_ text: String) {
         comma()
         output.append(UInt8(ascii: "\""))
         escaped(text)
@@ -78,7 +78,7 @@ package struct JSONWriter {
     }
 
     /// Writes a string that is known to need no escape, such as an identifier.
-    package mutating func plain(_ text: String) {
+    public mutating func plain(_ text: String) {
         comma()
         output.append(UInt8(ascii: "\""))
         output.append(contentsOf: text.utf8)
@@ -88,7 +88,7 @@ package struct JSONWriter {
 
     /// Writes a whole number.
     @inlinable
-    package mutating func value(_ number: some FixedWidthInteger) {
+    public mutating func value(_ number: some FixedWidthInteger) {
         comma()
         if number < 0 { output.append(UInt8(ascii: "-")) }
         digits(UInt64(number.magnitude))
@@ -96,14 +96,14 @@ package struct JSONWriter {
     }
 
     /// Writes `true` or `false`.
-    package mutating func value(_ flag: Bool) {
+    public mutating func value(_ flag: Bool) {
         comma()
         plainPart(flag ? "true" : "false")
         needsComma = true
     }
 
     /// Writes `null`.
-    package mutating func null() {
+    public mutating func null() {
         comma()
         plainPart("null")
         needsComma = true
@@ -111,7 +111,7 @@ package struct JSONWriter {
 
     /// Writes bytes that already are a JSON value, unchanged.
     @inlinable
-    package mutating func raw(_ value: some Sequence<UInt8>) {
+    public mutating func raw(_ value: some Sequence<UInt8>) {
         comma()
         output.append(contentsOf: value)
         needsComma = true
@@ -120,7 +120,7 @@ package struct JSONWriter {
     /// Writes bytes that already are members separated by commas, unchanged.
     ///
     /// If there are no bytes, nothing is written.
-    package mutating func rawMembers(_ members: ArraySlice<UInt8>) {
+    public mutating func rawMembers(_ members: ArraySlice<UInt8>) {
         guard !members.isEmpty else { return }
         raw(members)
     }
@@ -140,7 +140,7 @@ package struct JSONWriter {
 
     /// Writes a comma if one is needed before the next member or element.
     @inlinable
-    package mutating func comma() {
+    public mutating func comma() {
         if needsComma { output.append(UInt8(ascii: ",")) }
     }
 
@@ -148,25 +148,25 @@ package struct JSONWriter {
 
     /// Writes the closing quote of a value that was written in parts.
     @inlinable
-    package mutating func endString() {
+    public mutating func endString() {
         output.append(UInt8(ascii: "\""))
         needsComma = true
     }
 
     /// Ends a number that was written in parts.
     @inlinable
-    package mutating func endNumber() { needsComma = true }
+    public mutating func endNumber() { needsComma = true }
 
     /// Writes fixed text that is not a complete value: names and the punctuation between them.
     @inlinable @inline(__always)
-    package mutating func part(_ text: [UInt8]) { output.append(contentsOf: text) }
+    public mutating func part(_ text: [UInt8]) { output.append(contentsOf: text) }
 
     /// Writes the inside of a string that needs no escape.
     @inlinable @inline(__always)
-    package mutating func plainPart(_ text: String) { output.append(contentsOf: text.utf8) }
+    public mutating func plainPart(_ text: String) { output.append(contentsOf: text.utf8) }
 
     /// Writes the inside of a string, with the escapes that JSON requires.
-    package mutating func escaped(_ text: String) {
+    public mutating func escaped(_ text: String) {
         // Most text needs no escape and is copied in one step.
         let start = output.count
         output.append(contentsOf: text.utf8)
@@ -187,14 +187,14 @@ package struct JSONWriter {
     }
 
     /// Writes the decimal digits of a number.
-    package mutating func digits(_ number: UInt64) {
+    public mutating func digits(_ number: UInt64) {
         guard let digits = Digits(number) else { return manyDigits(number) }
         output.append(addingCapacity: digits.count) { part in digits.write(into: &part) }
     }
 
     /// Writes the decimal digits of two numbers and, between them, a text of up to eight bytes, given as the bits of a
     /// ``TextWord``.
-    package mutating func digits(_ first: UInt64, _ separator: UInt64, count: Int, _ second: UInt64) {
+    public mutating func digits(_ first: UInt64, _ separator: UInt64, count: Int, _ second: UInt64) {
         guard let one = Digits(first), let other = Digits(second) else {
             manyDigits(first)
             for index in 0..<count { output.append(UInt8(truncatingIfNeeded: separator &>> UInt64(8 &* index))) }

@@ -2,21 +2,21 @@
 ///
 /// While an object is scanned, the number of each of its members is looked up once, so that later steps compare numbers
 /// instead of text.
-package struct MemberNames: Sendable {
+public struct MemberNames: Sendable {
     /// The names; the number of a name is its index.
-    package let texts: [String]
+    public let texts: [String]
     /// The names by number.
     private let names: [PackedName]
     /// A hash table of the numbers, each plus 1; 0 marks a free slot, where a search ends.
     private let slots: [UInt8]
 
     /// The empty table: the members of an object that is scanned with it have no numbers.
-    package static let none = MemberNames([])
+    public static let none = MemberNames([])
 
     /// Creates the table of these names.
     ///
     /// - Parameter texts: at most 64 different names of 1 to 16 bytes of UTF-8.
-    package init(_ texts: [String]) {
+    public init(_ texts: [String]) {
         precondition(texts.count <= 64, "a set of numbers has 64 bits")
         self.texts = texts
         names = texts.map { text in

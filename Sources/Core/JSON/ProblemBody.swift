@@ -10,7 +10,7 @@ extension JSONWriter {
     ///   - message: a sentence for people.
     ///   - field: the name of the field that is missing or wrong; `nil` if no single field is.
     /// - Returns: the body, one JSON object.
-    package static func problem(
+    public static func problem(
         _ status: Int,
         title: String,
         code: String,
@@ -31,7 +31,7 @@ extension JSONWriter {
     }
 
     /// Writes an error as members: `code`, `message`, and, if a field is wrong, `field`.
-    package mutating func problemMembers(code: String, message: String, field: String? = nil) {
+    public mutating func problemMembers(code: String, message: String, field: String? = nil) {
         name("code")
         plain(code)
         name("message")

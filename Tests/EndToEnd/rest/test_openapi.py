@@ -173,8 +173,8 @@ def codes_in_sources() -> dict[str, int]:
 
 def test_the_document_has_every_event_of_a_timeline_and_no_other():
     source = (ROOT / "Sources/Core/CallPorts/TimelineEvent.swift").read_text()
-    names = source[source.index("public var name: String {") : source.index("public enum Detail")]
-    repeatable = source[source.index("enum Repeatable") : source.index("public enum Audience")]
+    names = source[source.index("package var name: String {") : source.index("package enum Detail")]
+    repeatable = source[source.index("enum Repeatable") : source.index("package enum Audience")]
     written = set(re.findall(r'case \.\w+: "([a-z_.]+)"', names)) | {"offer"}
     written |= {value or case for case, value in re.findall(r'case (\w+)(?: = "([a-z_.]+)")?\n', repeatable)}
     assert {"logged_out", "repeated", "push.sent", "ended", "probe", "probe.failed"} <= written, (

@@ -1,38 +1,38 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// The members that the server writes around a signal's own bytes when it relays the signal (protocol, section 3).
-package struct RelayedSignal: Sendable {
+public struct RelayedSignal: Sendable {
     /// The kind of the signal.
-    package var kind: SignalKind
+    public var kind: SignalKind
     /// The position of the signal in its call's log.
-    package var position: LogPosition
+    public var position: LogPosition
     /// The user and the device that sent the signal.
-    package var sender: EncodedSender
+    public var sender: EncodedSender
     /// The `id` that the device gave the signal; `nil` if it gave none.
-    package var id: SignalID?
+    public var id: SignalID?
     /// The values that the server computed for an offer; `nil` for another kind.
-    package var offer: OfferExtras?
+    public var offer: OfferExtras?
     /// The reason that the server set for an `end`; `nil` for another kind.
-    package var reason: EndReason?
+    public var reason: EndReason?
 
     /// The values that the server computes for an offer (protocol, section 3.4).
-    package struct OfferExtras: Equatable, Sendable {
+    public struct OfferExtras: Equatable, Sendable {
         /// Whether the call has video.
-        package var hasVideo: Bool
+        public var hasVideo: Bool
         /// The caller's display name.
-        package var displayName: String?
+        public var displayName: String?
         /// The UUID by which CallKit identifies the call.
-        package var callUUID: String
+        public var callUUID: String
         /// The time at which the ringing stops.
-        package var ringUntil: Moment
+        public var ringUntil: Moment
         /// Whether the callee is in another call.
-        package var isWaiting: Bool
+        public var isWaiting: Bool
         /// Whether the server itself begins the call, as a schedule asks; the offer then has no description.
-        package var isScheduled: Bool
+        public var isScheduled: Bool
 
         /// Creates the values from all their parts.
-        package init(
+        public init(
             hasVideo: Bool,
             displayName: String?,
             callUUID: String,
@@ -50,7 +50,7 @@ package struct RelayedSignal: Sendable {
     }
 
     /// Creates a signal from all its parts.
-    package init(
+    public init(
         kind: SignalKind,
         position: LogPosition,
         sender: EncodedSender,
@@ -67,12 +67,12 @@ package struct RelayedSignal: Sendable {
     }
 
     /// Returns the frame: headroom, then one JSON object that ends with the sender's own members, unchanged.
-    package func frame(around relayed: RelayedMembers) -> [UInt8] {
+    public func frame(around relayed: RelayedMembers) -> [UInt8] {
         Self.frame(kind, id: id, at: position, from: sender, offer: offer, reason: reason, around: relayed)
     }
 
     /// Returns the frame of a signal from all its parts; the server makes no ``RelayedSignal`` for each frame.
-    package static func frame(
+    public static func frame(
         _ kind: SignalKind,
         id: SignalID?,
         at position: LogPosition,
@@ -95,7 +95,7 @@ package struct RelayedSignal: Sendable {
     /// Returns the frame of a signal that is only relayed.
     ///
     /// The other frames have parts whose types cost some hundred instructions even where they are absent.
-    package static func frame(
+    public static func frame(
         relaying kind: SignalKind,
         id: SignalID?,
         at position: LogPosition,
@@ -109,7 +109,7 @@ package struct RelayedSignal: Sendable {
     }
 
     /// Returns the frame of a signal that is only relayed, again, around the bytes of its ``RelayedMembers``.
-    package static func frame(
+    public static func frame(
         relaying kind: SignalKind,
         id: SignalID?,
         at position: LogPosition,
@@ -164,13 +164,13 @@ extension RelayedSignal {
 /// The members that name the sender of a relayed signal.
 ///
 /// Their JSON is made once for each connection that sends signals, and copied into each frame.
-package struct EncodedSender: Equatable, Sendable {
+public struct EncodedSender: Equatable, Sendable {
     /// ``members``, and then the JSON up to the first character of the signal's `id`.
     let membersBeforeID: [UInt8]
     private let memberCount: Int
 
     /// Creates the members for the signals of a user's device.
-    package init(_ user: UserID, _ device: DeviceID) {
+    public init(_ user: UserID, _ device: DeviceID) {
         var json = JSONWriter(beginning: Self.from, capacity: 32 + user.text.utf8.count + device.text.utf8.count)
         json.plainPart(user.text)
         json.part(Self.fromDevice)
@@ -190,16 +190,16 @@ package struct EncodedSender: Equatable, Sendable {
 
 /// The identity of a call's log: the callId, the room as the caller wrote it (which names the two users), and the
 /// epoch.
-package struct LogIdentity: Hashable, Sendable {
+public struct LogIdentity: Hashable, Sendable {
     /// The callId.
-    package var callID: CallID
+    public var callID: CallID
     /// The room of the call.
-    package var room: String
+    public var room: String
     /// The call's epoch: the number, from 1, that tells apart the calls with the same callId and peer.
-    package var epoch: UInt32
+    public var epoch: UInt32
 
     /// Creates the identity of a call's log.
-    package init(callID: CallID, room: String, epoch: UInt32) {
+    public init(callID: CallID, room: String, epoch: UInt32) {
         self.callID = callID
         self.room = room
         self.epoch = epoch
@@ -210,7 +210,7 @@ package struct LogIdentity: Hashable, Sendable {
 ///
 /// Their JSON is made once for each log, and copied into each frame. It is a class because every frame of the call
 /// hands it on.
-package final class EncodedLogIdentity: Equatable, Sendable {
+public final class EncodedLogIdentity: Equatable, Sendable {
     /// The JSON from the member `callId` up to the colon after the name `seq`.
     let members: [UInt8]
     /// The beginning of a candidate's frame: the headroom, the type, and ``members``.
@@ -219,7 +219,7 @@ package final class EncodedLogIdentity: Equatable, Sendable {
     let ack: [UInt8]
 
     /// Creates the members for the frames of a log.
-    package init(_ name: LogIdentity) {
+    public init(_ name: LogIdentity) {
         let id = name.callID.text
         var json = JSONWriter(
             beginning: Self.candidateBeginning,
@@ -243,7 +243,7 @@ package final class EncodedLogIdentity: Equatable, Sendable {
     }
 
     /// Returns whether both identify the same log.
-    package static func == (a: EncodedLogIdentity, b: EncodedLogIdentity) -> Bool { a.members == b.members }
+    public static func == (a: EncodedLogIdentity, b: EncodedLogIdentity) -> Bool { a.members == b.members }
 
     // The constant parts: the bytes before the first value, and those between two values.
     private static let candidateBeginning = Frame(Array(#"{"type":"ice","#.utf8)).bytes
@@ -255,16 +255,16 @@ package final class EncodedLogIdentity: Equatable, Sendable {
 }
 
 /// The position of an entry: its call's log, and its place in that log.
-package struct LogPosition: Equatable, Sendable {
+public struct LogPosition: Equatable, Sendable {
     /// The log of the call.
-    package var log: EncodedLogIdentity
+    public var log: EncodedLogIdentity
     /// The number of the entry.
-    package var seq: UInt64
+    public var seq: UInt64
     /// The time at which the entry was appended.
-    package var at: Moment
+    public var at: Moment
 
     /// Creates a position from all its parts.
-    package init(in log: EncodedLogIdentity, seq: UInt64, at: Moment) {
+    public init(in log: EncodedLogIdentity, seq: UInt64, at: Moment) {
         self.log = log
         self.seq = seq
         self.at = at

@@ -1,12 +1,12 @@
-package import CallCore
-package import JSON
+public import CallCore
+public import JSON
 
 /// The frames that the server itself originates.
 ///
 /// Each begins with ``Frame/headroom`` free bytes.
-package enum ServerFrame {
+public enum ServerFrame {
     /// Returns the `welcome`, the first frame on a connection.
-    package static func welcome(
+    public static func welcome(
         user: UserID,
         device: DeviceID,
         session: String,
@@ -48,7 +48,7 @@ package enum ServerFrame {
     ///
     /// `seq`: The number of the signal's entry; 0 = it needed no entry, and the ack has no `seq`.
     /// `outcome`: The end of the call, if the ack must report it; `nil` otherwise.
-    package static func ack(
+    public static func ack(
         id: SignalID,
         callID: CallID,
         epoch: UInt32,
@@ -77,14 +77,14 @@ package enum ServerFrame {
     /// Returns the ack of a durable signal that has an entry in a log.
     ///
     /// The bytes are those of ``ack(id:callID:epoch:seq:outcome:)``.
-    package static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64) -> [UInt8] {
+    public static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64) -> [UInt8] {
         var json = ack(id: id, in: log, seq: seq, capacity: 48)
         json.endObject()
         return json.bytes
     }
 
     /// Returns the same ack, with the end of the call if the ack must report it.
-    package static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64, outcome: StateChange?) -> [UInt8] {
+    public static func ack(id: SignalID, in log: EncodedLogIdentity, seq: UInt64, outcome: StateChange?) -> [UInt8] {
         guard let outcome else { return ack(id: id, in: log, seq: seq) }
         var json = ack(id: id, in: log, seq: seq, capacity: 352)
         json.write(outcome)
@@ -113,7 +113,7 @@ package enum ServerFrame {
     private static let ackSeq = Array(#","seq":"#.utf8)
 
     /// Returns the ack of a request that concerns no call and has taken effect.
-    package static func ack(id: SignalID) -> [UInt8] {
+    public static func ack(id: SignalID) -> [UInt8] {
         frame { json in
             json.type("ack")
             json.name("id")
@@ -124,7 +124,7 @@ package enum ServerFrame {
     /// Returns the ack of a request about another user.
     ///
     /// `isOnline` is whether that user has a connection.
-    package static func ack(id: SignalID, isOnline: Bool) -> [UInt8] {
+    public static func ack(id: SignalID, isOnline: Bool) -> [UInt8] {
         frame { json in
             json.type("ack")
             json.name("id")
@@ -135,7 +135,7 @@ package enum ServerFrame {
     }
 
     /// Returns the frame of a text from another user.
-    package static func message(_ message: TextMessage, from: UserID, device: DeviceID, at now: Moment) -> [UInt8] {
+    public static func message(_ message: TextMessage, from: UserID, device: DeviceID, at now: Moment) -> [UInt8] {
         frame { json in
             json.type("message")
             json.name("from")
@@ -149,7 +149,7 @@ package enum ServerFrame {
     }
 
     /// Returns the frame that reports that a user came online or went offline.
-    package static func presence(of user: UserID, isOnline: Bool) -> [UInt8] {
+    public static func presence(of user: UserID, isOnline: Bool) -> [UInt8] {
         frame { json in
             json.type("presence")
             json.name("userId")
@@ -161,7 +161,7 @@ package enum ServerFrame {
 
     /// Returns the frame that reports an event of a call's timeline to a service that watches the call; `event` writes
     /// the members of the event.
-    package static func timeline(
+    public static func timeline(
         of callID: CallID,
         epoch: UInt32,
         caller: UserID,
@@ -185,7 +185,7 @@ package enum ServerFrame {
     /// Returns the notice that the server shuts down and will close the connection.
     ///
     /// `reconnectAfterMs` is the time after which to reconnect, in milliseconds.
-    package static func draining(reconnectAfterMs: Int64) -> [UInt8] {
+    public static func draining(reconnectAfterMs: Int64) -> [UInt8] {
         frame { json in
             json.type("draining")
             json.name("reconnectAfterMs")
@@ -194,7 +194,7 @@ package enum ServerFrame {
     }
 
     /// Returns the refusal of a frame.
-    package static func error(_ error: WireError, id: SignalID?, callID: CallID? = nil) -> [UInt8] {
+    public static func error(_ error: WireError, id: SignalID?, callID: CallID? = nil) -> [UInt8] {
         frame { json in
             json.type("error")
             if let id {
@@ -214,7 +214,7 @@ package enum ServerFrame {
     }
 
     /// Returns the `call` event for a change of a call's state.
-    package static func call(_ change: StateChange, callee: UserID, at position: LogPosition) -> [UInt8] {
+    public static func call(_ change: StateChange, callee: UserID, at position: LogPosition) -> [UInt8] {
         var json = JSONWriter(beginning: callBeginning, capacity: 240)
         json.write(position)
         json.write(change)
@@ -234,7 +234,7 @@ package enum ServerFrame {
     private static let callBeginning = Frame(Array(#"{"type":"call","#.utf8)).bytes
 
     /// Returns the frame that reports that a member of a room came or left.
-    package static func peer(room: String, user: UserID, device: DeviceID, isPresent: Bool) -> [UInt8] {
+    public static func peer(room: String, user: UserID, device: DeviceID, isPresent: Bool) -> [UInt8] {
         frame { json in
             json.type("peer")
             json.name("room")
@@ -265,7 +265,7 @@ extension JSONWriter {
 
     /// Writes a user id: as an integer if `asInteger` is set and the id is an integer up to
     /// ``WireLimits/largestNumber``, and otherwise as a string.
-    package mutating func id(_ user: UserID, asInteger: Bool) {
+    public mutating func id(_ user: UserID, asInteger: Bool) {
         let number = asInteger ? Int64(user.text) : nil
         if let number, (0...WireLimits.largestNumber).contains(number), String(number) == user.text {
             value(number)
@@ -275,13 +275,13 @@ extension JSONWriter {
     }
 
     /// Writes an error as members: `code`, `message`, and, if a field is wrong, `field`.
-    package mutating func write(_ error: WireError) {
+    public mutating func write(_ error: WireError) {
         problemMembers(code: error.code.rawValue, message: error.message, field: error.field)
     }
 
     /// Writes a call's state and, if they are set, the reason, the callId of the call that goes on instead of this one,
     /// and the `id` of the offer.
-    package mutating func write(_ change: StateChange) {
+    public mutating func write(_ change: StateChange) {
         comma()
         part(Self.members(of: change.state))
         endNumber()

@@ -1,9 +1,9 @@
-package import CallCore
+public import CallCore
 
 /// Formats moments as text (RFC 3339), without the formatters that need half a megabyte of locale data per language.
-package enum Timestamp {
+public enum Timestamp {
     /// Returns a moment in UTC with milliseconds: `2026-11-21T08:47:03.250Z`.
-    package static func text(_ moment: Moment) -> String {
+    public static func text(_ moment: Moment) -> String {
         let milliseconds = moment.milliseconds
         let days = floorDivide(milliseconds, 86_400_000)
         let rest = milliseconds - days * 86_400_000

@@ -1,19 +1,19 @@
-package import CallCore
-package import JSON
+public import CallCore
+public import JSON
 
 /// One text frame from a client (protocol, section 3).
 ///
 /// It cannot be copied, because a copy and its destruction cost a tenth of a relayed candidate.
-package struct ClientMessage: ~Copyable, Sendable {
+public struct ClientMessage: ~Copyable, Sendable {
     /// The `id` that the ack or error repeats, if the client gave one.
-    package let id: SignalID?
+    public let id: SignalID?
     /// The request.
-    package let request: Request
+    public let request: Request
     /// The names of members that the server does not know.
-    package let unknownNames: [String]
+    public let unknownNames: [String]
 
     /// A request that a client sends on its connection.
-    package enum Request: ~Copyable, Sendable {
+    public enum Request: ~Copyable, Sendable {
         /// Relay a signal.
         case signal(SignalMessage)
         /// Enter a room, independently of any call.
@@ -33,29 +33,29 @@ package struct ClientMessage: ~Copyable, Sendable {
     }
 
     /// A position in a call's log.
-    package struct Cursor: Equatable, Sendable {
+    public struct Cursor: Equatable, Sendable {
         /// The epoch that the cursor belongs to; `nil` means the current one.
-        package var epoch: UInt32?
+        public var epoch: UInt32?
         /// The number of the newest entry that the client has seen.
-        package var seq: UInt64
+        public var seq: UInt64
 
         /// Creates a position in a log.
-        package init(epoch: UInt32? = nil, seq: UInt64) {
+        public init(epoch: UInt32? = nil, seq: UInt64) {
             self.epoch = epoch
             self.seq = seq
         }
     }
 
     /// The reason why a frame is refused, and the frame's `id` if that could be read.
-    package struct Refusal: Error, Equatable, Sendable {
+    public struct Refusal: Error, Equatable, Sendable {
         /// The error.
-        package var error: WireError
+        public var error: WireError
         /// The `id` that the ack or error repeats, if the client gave one.
-        package var id: SignalID?
+        public var id: SignalID?
     }
 
     /// Whether the request is a signal.
-    package var isSignal: Bool {
+    public var isSignal: Bool {
         switch request {
         case .signal: true
         default: false
@@ -63,13 +63,13 @@ package struct ClientMessage: ~Copyable, Sendable {
     }
 
     /// Takes the request out of the message.
-    package consuming func takeRequest() -> Request { request }
+    public consuming func takeRequest() -> Request { request }
 
     /// Reads a frame.
     ///
     /// `ringTimeout`: The ring time of an offer that names none.
     /// `scratch`: The ``SignalMessage/scratch`` of the frame that was read before this one.
-    package init(
+    public init(
         _ frame: [UInt8],
         ringTimeout: Moment.Duration,
         scratch: consuming [JSONObject.Member] = []
@@ -146,7 +146,7 @@ private enum MessageType: UInt8, CaseIterable {
 
 extension JSONObject {
     /// Returns a string that must be present.
-    package func required(_ field: Field) throws(WireError) -> String {
+    public func required(_ field: Field) throws(WireError) -> String {
         guard let text = try text(field) else { throw .invalid(field, "missing") }
         return text
     }
@@ -172,7 +172,7 @@ extension JSONObject {
     }
 
     /// Scans a member that is an object; returns `nil` if it is not an object or contains a field twice.
-    package func inner(_ member: Member) -> JSONObject? {
+    public func inner(_ member: Member) -> JSONObject? {
         guard member.kind == .object else { return nil }
         return try? JSONObject(bytes, in: member.value)  // The grammar was checked with the whole text.
     }

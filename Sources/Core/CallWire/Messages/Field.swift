@@ -1,9 +1,9 @@
-package import JSON
+public import JSON
 
 /// The member names to which the protocol gives a meaning.
 ///
 /// All others belong to the app and are relayed unchanged.
-package enum Field: UInt8, CaseIterable, Sendable {
+public enum Field: UInt8, CaseIterable, Sendable {
     // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
     case type, id, callId, room, to, epoch, sdp, hasVideo, displayName, ringTimeout, candidate, reason, hold,
         audioMuted,
@@ -13,7 +13,7 @@ package enum Field: UInt8, CaseIterable, Sendable {
         confirm, scheduled, handle, handleType
 
     /// The name in JSON.
-    package var name: String { Self.names.texts[Int(rawValue)] }
+    public var name: String { Self.names.texts[Int(rawValue)] }
 
     /// The names of all fields; the number of a name is the field's raw value.
     ///
@@ -30,15 +30,15 @@ package enum Field: UInt8, CaseIterable, Sendable {
 }
 
 /// A set of fields.
-package struct FieldSet: ExpressibleByArrayLiteral, Sendable {
+public struct FieldSet: ExpressibleByArrayLiteral, Sendable {
     fileprivate private(set) var bits: UInt64 = 0
 
     /// Creates a set of these fields.
-    package init(arrayLiteral fields: Field...) { for field in fields { insert(field) } }
+    public init(arrayLiteral fields: Field...) { for field in fields { insert(field) } }
 
     /// Returns whether the set contains a field.
     @inline(__always)
-    package func contains(_ field: Field) -> Bool { bits >> UInt64(field.rawValue) & 1 == 1 }
+    public func contains(_ field: Field) -> Bool { bits >> UInt64(field.rawValue) & 1 == 1 }
 
     /// Returns whether the set contains the field of a member.
     @inline(__always)
@@ -49,13 +49,13 @@ package struct FieldSet: ExpressibleByArrayLiteral, Sendable {
 
     /// Adds a field to the set.
     @inline(__always)
-    package mutating func insert(_ field: Field) { bits |= 1 << UInt64(field.rawValue) }
+    public mutating func insert(_ field: Field) { bits |= 1 << UInt64(field.rawValue) }
 
     /// Adds all fields of another set.
-    package mutating func formUnion(_ others: FieldSet) { bits |= others.bits }
+    public mutating func formUnion(_ others: FieldSet) { bits |= others.bits }
 
     /// Returns the union of both sets.
-    package func union(_ others: FieldSet) -> FieldSet {
+    public func union(_ others: FieldSet) -> FieldSet {
         var all = self
         all.formUnion(others)
         return all
@@ -69,17 +69,17 @@ extension JSONObject {
     /// `scratch`: The member list of an object that is no longer needed. Its memory is reused.
     /// - Throws: `JSONFault` if the text is not one object, is nested deeper than ``WireLimits/depth``, or contains a
     ///   field twice.
-    package init(_ bytes: [UInt8], scratch: consuming [Member] = []) throws(JSONFault) {
+    public init(_ bytes: [UInt8], scratch: consuming [Member] = []) throws(JSONFault) {
         try self.init(bytes, names: Field.names, in: 0..<bytes.count, scratch: consume scratch)
     }
 
     /// Scans an object of the protocol in a part of a text, such as the value of a member.
-    package init(_ bytes: [UInt8], in part: Range<Int>) throws(JSONFault) {
+    public init(_ bytes: [UInt8], in part: Range<Int>) throws(JSONFault) {
         try self.init(bytes, names: Field.names, in: part)
     }
 
     /// Returns the member of a field, unless it is absent or null.
-    package subscript(_ field: Field) -> Member? {
+    public subscript(_ field: Field) -> Member? {
         guard let member = member(field) else { return nil }
         if case .null = member.kind { return nil }
         return member
@@ -90,5 +90,5 @@ extension JSONObject {
     func contains(anyOf fields: FieldSet) -> Bool { hasMember(numberedIn: fields.bits) }
 
     /// Returns the member of a field, even if it is null.
-    package func member(_ field: Field) -> Member? { member(numbered: field.rawValue) }
+    public func member(_ field: Field) -> Member? { member(numbered: field.rawValue) }
 }

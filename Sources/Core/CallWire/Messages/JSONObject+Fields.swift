@@ -1,10 +1,10 @@
-package import CallCore
-package import JSON
+public import CallCore
+public import JSON
 
 /// The protocol's fields, each read and checked in one place. An absent field and a null one both give `nil`.
 extension JSONObject {
     /// Returns the `id` that a device gave its message.
-    package func signalID() throws(WireError) -> SignalID? {
+    public func signalID() throws(WireError) -> SignalID? {
         guard let member = self[.id] else { return nil }
         if let part = plainText(member), let id = SignalID(plain: bytes, part) { return id }
         guard let text = try text(.id) else { return nil }
@@ -15,7 +15,7 @@ extension JSONObject {
     }
 
     /// Returns the callId.
-    package func callID() throws(WireError) -> CallID? {
+    public func callID() throws(WireError) -> CallID? {
         guard let member = self[.callId] else { return nil }
         if let part = plainText(member), let id = CallID(bytes, part) { return id }
         guard let text = try text(.callId) else { return nil }
@@ -26,7 +26,7 @@ extension JSONObject {
     }
 
     /// Returns a user id, written as a string or as an integer from 0 to ``WireLimits/largestNumber``.
-    package func user(_ field: Field) throws(WireError) -> UserID? {
+    public func user(_ field: Field) throws(WireError) -> UserID? {
         guard let member = self[field] else { return nil }
         if let part = plainText(member), let user = UserID(bytes, part) { return user }
         if let number = integer(member), number <= WireLimits.largestNumber, let user = UserID(String(number)) {
@@ -43,7 +43,7 @@ extension JSONObject {
     }
 
     /// Returns a device id.
-    package func device(_ field: Field) throws(WireError) -> DeviceID? {
+    public func device(_ field: Field) throws(WireError) -> DeviceID? {
         guard let member = self[field] else { return nil }
         if let part = plainText(member), let device = DeviceID(bytes, part) { return device }
         guard let text = try text(field) else { return nil }
@@ -54,7 +54,7 @@ extension JSONObject {
     }
 
     /// Returns the epoch: the number, from 1, that tells apart the calls with the same callId and peer.
-    package func epoch() throws(WireError) -> UInt32? {
+    public func epoch() throws(WireError) -> UInt32? {
         guard let member = self[.epoch] else { return nil }
         guard let number = integer(member), let epoch = UInt32(exactly: number), epoch > 0 else {
             throw .invalid(.epoch, "must be a whole number from 1")
@@ -74,14 +74,14 @@ extension JSONObject {
     }
 
     /// Returns a string.
-    package func text(_ field: Field) throws(WireError) -> String? {
+    public func text(_ field: Field) throws(WireError) -> String? {
         guard let member = self[field] else { return nil }
         guard let text = string(member) else { throw .invalid(field, "must be a string of valid Unicode") }
         return text
     }
 
     /// Returns a boolean.
-    package func flag(_ field: Field) throws(WireError) -> Bool? {
+    public func flag(_ field: Field) throws(WireError) -> Bool? {
         guard let member = self[field] else { return nil }
         switch member.kind {
         case .true: return true
@@ -91,7 +91,7 @@ extension JSONObject {
     }
 
     /// Returns a whole number of seconds.
-    package func seconds(_ field: Field, in range: ClosedRange<Int64>) throws(WireError) -> Int64? {
+    public func seconds(_ field: Field, in range: ClosedRange<Int64>) throws(WireError) -> Int64? {
         guard let member = self[field] else { return nil }
         guard let number = integer(member), range.contains(number) else {
             throw .invalid(field, "must be a whole number of seconds from \(range.lowerBound) to \(range.upperBound)")

@@ -1,18 +1,18 @@
-package import CallCore
-package import JSON
+public import CallCore
+public import JSON
 
 /// The members of a signal that are relayed unchanged, separated by commas.
 ///
 /// The list refers to the bytes of the received frame and does not copy them.
-package struct RelayedMembers: Sendable {
+public struct RelayedMembers: Sendable {
     /// The object that contains the members; `nil` if there are no members.
     private let object: JSONObject?
     private let leftOut: FieldSet
     /// The size of the members in bytes, including the commas between them.
-    package let byteCount: Int
+    public let byteCount: Int
 
     /// The empty list.
-    package static let none = RelayedMembers()
+    public static let none = RelayedMembers()
 
     private init() {
         object = nil
@@ -21,7 +21,7 @@ package struct RelayedMembers: Sendable {
     }
 
     /// Creates the list of an object's members except those of some fields.
-    package init(of object: JSONObject, but left: FieldSet) {
+    public init(of object: JSONObject, but left: FieldSet) {
         self.object = object
         self.leftOut = left
         var count = 0
@@ -35,7 +35,7 @@ package struct RelayedMembers: Sendable {
     }
 
     /// A copy of the members as bytes.
-    package var bytes: [UInt8] {
+    public var bytes: [UInt8] {
         var json = JSONWriter(capacity: byteCount)
         json.write(self)
         return json.bytes
@@ -60,7 +60,7 @@ package struct RelayedMembers: Sendable {
     /// `phoneNumber`.
     ///
     /// `caller`: The caller's user id, which callees are shown as the handle; in some apps it is a phone number.
-    package func phoneNumbers(of caller: UserID) -> [PhoneNumber] {
+    public func phoneNumbers(of caller: UserID) -> [PhoneNumber] {
         object?.phoneNumbers(of: caller) ?? []
     }
 
@@ -70,7 +70,7 @@ package struct RelayedMembers: Sendable {
     }
 
     /// The memory that held the object's member list, for reuse by the next object.
-    package var scratch: [JSONObject.Member] { object?.members ?? [] }
+    public var scratch: [JSONObject.Member] { object?.members ?? [] }
 }
 
 extension JSONObject {
@@ -90,5 +90,5 @@ extension JSONWriter {
 
 extension JSONObject {
     /// Returns a copy of the members except those of some fields, unchanged and separated by commas.
-    package func copy(leavingOut left: FieldSet) -> [UInt8] { RelayedMembers(of: self, but: left).bytes }
+    public func copy(leavingOut left: FieldSet) -> [UInt8] { RelayedMembers(of: self, but: left).bytes }
 }

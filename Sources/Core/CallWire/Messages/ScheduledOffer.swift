@@ -1,8 +1,8 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// The offer with which the server itself begins a call, as a schedule asks.
-package enum ScheduledOffer {
+public enum ScheduledOffer {
     /// Returns the offer as a signal: it has no description, and relays the schedule's own members.
     ///
     /// - Parameters:
@@ -11,7 +11,7 @@ package enum ScheduledOffer {
     ///   - handle: The caller's address for CallKit, and its kind.
     ///   - data: Data of the app's own, a JSON value.
     /// - Returns: The signal, to be relayed as an offer of the schedule's caller.
-    package static func message(
+    public static func message(
         ring: Moment.Duration,
         schedule: ScheduleID,
         handle: (address: String?, type: String?),

@@ -6,7 +6,7 @@ extension String {
     /// closed: with them a name could write over the text around it. So are most of the marks if hundreds of them are put on
     /// one character. A line break becomes a blank. The joiners of emoji
     /// and of scripts such as Persian and Hindi stay, and so do isolates that are closed.
-    package func shown(upTo count: Int = .max) -> String? {
+    public func shown(upTo count: Int = .max) -> String? {
         // Most names are printable ASCII, whose characters need not be counted.
         if utf8.count <= count, utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) {
             return utf8.contains { $0 != 0x20 } ? self : nil
@@ -26,7 +26,7 @@ extension String {
     ///
     /// The cut is between two characters as people see them (grapheme clusters), because part of an emoji shows as
     /// something else.
-    package func cut(to count: Int) -> String {
+    public func cut(to count: Int) -> String {
         utf8.count <= count || self.count <= count ? self : String(prefix(count))
     }
 }

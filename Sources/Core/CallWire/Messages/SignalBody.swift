@@ -1,5 +1,5 @@
-package import CallCore
-package import JSON
+public import CallCore
+public import JSON
 
 extension JSONObject {
     /// Returns the kind of signal that a body names in `action`, `type` or `signalType`.
@@ -13,7 +13,7 @@ extension JSONObject {
     }
 
     /// Scans the body of a request, or one object inside it.
-    package static func ofBody(_ body: [UInt8], in part: Range<Int>? = nil) throws(WireError) -> JSONObject {
+    public static func ofBody(_ body: [UInt8], in part: Range<Int>? = nil) throws(WireError) -> JSONObject {
         guard part != nil || JSONText.isUTF8(body) else { throw .json(.notUTF8) }
         do throws(JSONFault) {
             return try JSONObject(body, in: part ?? 0..<body.count)
@@ -32,7 +32,7 @@ extension SignalMessage {
     /// `callIDInPath`: The callId in the path. The body may omit the callId, but must not name another one.
     /// `idempotencyKey`: The request's `Idempotency-Key`, which counts as the body's `id`.
     /// `ringTimeout`: The ring time of an offer that names none.
-    package init(
+    public init(
         body: [UInt8],
         callIDInPath: CallID?,
         idempotencyKey: String? = nil,

@@ -1,37 +1,37 @@
-package import CallCore
-package import JSON
+public import CallCore
+public import JSON
 
 /// A signal as a client sent it, on any transport: its content, its destination, and the bytes that are relayed
 /// unchanged.
 ///
 /// It has at most 256 bytes: `memcpy` takes a slower way for more, and a message is copied some times on its way.
-package struct SignalMessage: Sendable {
+public struct SignalMessage: Sendable {
     /// The signal in the form that the call core handles.
-    package internal(set) var signal: Signal
+    public internal(set) var signal: Signal
     /// The callId.
-    package var callID: CallID?
+    public var callID: CallID?
     /// The other user, if the sender names them.
-    package var to: UserID?
+    public var to: UserID?
     /// The room, if the sender names it.
-    package var room: String?
+    public var room: String?
     /// The sending device, if a request names it.
-    package var device: DeviceID?
+    public var device: DeviceID?
     /// The caller's display name as it is shown; `nil` if nothing in it is visible.
-    package var displayName: String?
+    public var displayName: String?
     /// The members that are relayed unchanged.
-    package internal(set) var relayed: RelayedMembers
+    public internal(set) var relayed: RelayedMembers
     /// The members that only a request's body has; kept apart, so that a frame's signal stays small.
     var request: RequestMembers?
 
     /// The user on whose behalf a service sends the signal.
-    package var from: UserID? {
+    public var from: UserID? {
         get { request?.from }
         set { request = RequestMembers(from: newValue, unknownNames: unknownNames) }
     }
 
     /// The names of members in a request's body that the server does not know; those of a frame are in its
     /// ``ClientMessage``.
-    package internal(set) var unknownNames: [String] {
+    public internal(set) var unknownNames: [String] {
         get { request?.unknownNames ?? [] }
         set { request = RequestMembers(from: from, unknownNames: newValue) }
     }
@@ -58,19 +58,19 @@ package struct SignalMessage: Sendable {
     ]
 
     /// The memory that held the message's member list, for reuse by the next message.
-    package var scratch: [JSONObject.Member] { relayed.scratch }
+    public var scratch: [JSONObject.Member] { relayed.scratch }
 
     /// The content of the signal.
-    package var content: Signal.Content { signal.content }
+    public var content: Signal.Content { signal.content }
 
     /// Whether a `ringing` says that the push which woke the device came with normal instead of high priority.
-    package var hadLowPriority: Bool { signal.kind == .ringing && relayed.text(of: .priority) == "normal" }
+    public var hadLowPriority: Bool { signal.kind == .ringing && relayed.text(of: .priority) == "normal" }
 
     /// Whether it is an answer without a session description, as only a scheduled call accepts it.
-    package var lacksDescription: Bool { signal.kind == .answer && !relayed.contains(.sdp) }
+    public var lacksDescription: Bool { signal.kind == .answer && !relayed.contains(.sdp) }
 
     /// Leaves out the members `handle` and `handleType`, unless the handle is the user's own id.
-    package mutating func omitHandle(of user: UserID) {
+    public mutating func omitHandle(of user: UserID) {
         guard let handle = relayed.text(of: .handle), handle != user.text else { return }
         relayed = relayed.leavingOut([.handle, .handleType])
         signal.byteCount = relayed.byteCount
@@ -80,7 +80,7 @@ package struct SignalMessage: Sendable {
     ///
     /// It is always true for the types that change the state of the call: their resends may have another description or
     /// reason.
-    package func hasContent(of frame: [UInt8]) -> Bool {
+    public func hasContent(of frame: [UInt8]) -> Bool {
         let fields: [Field] =
             switch signal.kind {
             case .ice: [.candidate]
@@ -94,10 +94,10 @@ package struct SignalMessage: Sendable {
     }
 
     /// The `id` that the device gave the signal.
-    package var id: SignalID? { signal.id }
+    public var id: SignalID? { signal.id }
 
     /// The epoch that the sender names; `nil` if the sender names none.
-    package var epoch: UInt32? {
+    public var epoch: UInt32? {
         get { signal.epoch }
         set { signal.epoch = newValue }
     }
@@ -111,7 +111,7 @@ extension SignalMessage {
     /// `envelope`: The object with id, callId, to, room and epoch; in a WebSocket frame it is the same object as
     /// `fields`.
     /// `ringTimeout`: The ring time of an offer that names none.
-    package init(
+    public init(
         _ kind: SignalKind,
         id: SignalID?,
         fields: borrowing JSONObject,
@@ -287,7 +287,7 @@ extension JSONObject {
 
 extension SignalMessage {
     /// Creates an `end` without a reason, as a `DELETE` of the call requests it.
-    package init(endOf callID: CallID) {
+    public init(endOf callID: CallID) {
         self.init(signal: Signal(.end(nil)), callID: callID, relayed: .none)
     }
 }

@@ -1,23 +1,23 @@
-package import CallCore
-package import JSON
+public import CallCore
+public import JSON
 
 /// A text from one user to another, outside of any call.
 ///
 /// It is relayed, or shown by an alert push, and never stored.
-package struct TextMessage: Equatable, Sendable {
+public struct TextMessage: Equatable, Sendable {
     /// The user to whom the text is sent.
-    package var to: UserID
+    public var to: UserID
     /// The text.
-    package var body: String
+    public var body: String
     /// The sender's display name as it is shown; `nil` if nothing in it is visible.
-    package var displayName: String?
+    public var displayName: String?
     /// The members that are relayed unchanged, separated by commas, without braces.
-    package var relayed: [UInt8]
+    public var relayed: [UInt8]
 
     /// Reads `to`, `body` and `displayName?`.
     ///
     /// Other members are relayed unchanged.
-    package init(_ object: JSONObject) throws(WireError) {
+    public init(_ object: JSONObject) throws(WireError) {
         guard let to = try object.user(.to) else { throw .invalid(.to, "missing") }
         self.to = to
         body = try object.required(.body)
@@ -33,7 +33,7 @@ package struct TextMessage: Equatable, Sendable {
     }
 
     /// Replaces the sender's display name by another one, or removes it.
-    package mutating func rename(_ name: String?) {
+    public mutating func rename(_ name: String?) {
         displayName = name
         // The bytes are members of an object that was parsed before, so that with braces they form an object again.
         guard let object = try? JSONObject([UInt8(ascii: "{")] + relayed + [UInt8(ascii: "}")]) else { return }

@@ -1,43 +1,43 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// A call as the history shows it to one user (protocol, section 5).
-package struct CallBody: Sendable {
+public struct CallBody: Sendable {
     /// The call's number, unique over all calls.
-    package var number: CallNumber
+    public var number: CallNumber
     /// The callId.
-    package var callID: CallID
+    public var callID: CallID
     /// The epoch of the call.
-    package var epoch: UInt32
+    public var epoch: UInt32
     /// The room as the caller named it.
-    package var room: String
+    public var room: String
     /// The calling user.
-    package var caller: UserID
+    public var caller: UserID
     /// The called user.
-    package var callee: UserID
+    public var callee: UserID
     /// Whether the call has video.
-    package var hasVideo: Bool
+    public var hasVideo: Bool
     /// The state of the call.
-    package var state: CallState
+    public var state: CallState
     /// Why the call ended.
-    package var reason: EndReason?
+    public var reason: EndReason?
     /// The call from the user's point of view.
-    package var direction: Direction
+    public var direction: Direction
     /// When the offer arrived at the server.
-    package var startedAt: Moment
+    public var startedAt: Moment
     /// When the callee answered.
-    package var answeredAt: Moment?
+    public var answeredAt: Moment?
     /// When the call became active, by the first `connected` of a device in the answered call.
-    package var activeAt: Moment?
+    public var activeAt: Moment?
     /// When the call ended.
-    package var endedAt: Moment?
+    public var endedAt: Moment?
     /// The ring of a schedule that the call is; `nil` = a user's device has begun the call.
-    package var scheduled: (schedule: ScheduleID, occurrence: Moment, ring: Int)?
+    public var scheduled: (schedule: ScheduleID, occurrence: Moment, ring: Int)?
     /// The legs that the user may see; with `nil`, the body has no member for them.
-    package var legs: [Leg]?
+    public var legs: [Leg]?
 
     /// A call from a user's point of view.
-    package enum Direction: String, Sendable {
+    public enum Direction: String, Sendable {
         /// The user called.
         case outgoing
         /// The user was called, and answered.
@@ -47,7 +47,7 @@ package struct CallBody: Sendable {
     }
 
     /// Creates a call with the given members.
-    package init(
+    public init(
         number: CallNumber,
         callID: CallID,
         epoch: UInt32,
@@ -84,7 +84,7 @@ package struct CallBody: Sendable {
     /// Returns calls as an array, in this order.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    package static func list(_ calls: [CallBody], asIntegers: Bool) -> [UInt8] {
+    public static func list(_ calls: [CallBody], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.array(calls) { call, json in call.write(asIntegers, into: &json) }
         return json.bytes
@@ -93,7 +93,7 @@ package struct CallBody: Sendable {
     /// Returns the call as an object.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    package func bytes(asIntegers: Bool) -> [UInt8] {
+    public func bytes(asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: legs == nil ? 512 : 1_024)
         write(asIntegers, into: &json)
         return json.bytes

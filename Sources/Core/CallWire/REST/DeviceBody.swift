@@ -1,58 +1,58 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// A device as its user sees it (protocol, section 5).
-package struct DeviceBody: Sendable {
+public struct DeviceBody: Sendable {
     /// The device's id.
-    package var id: DeviceID
+    public var id: DeviceID
     /// Whether the client chose the id, and not the server.
-    package var isNamed: Bool
+    public var isNamed: Bool
     /// The platform, such as `ios` or `android`.
-    package var platform: String
+    public var platform: String
     /// The app's bundle id.
-    package var bundleID: String
+    public var bundleID: String
     /// The VoIP push token.
-    package var voipToken: String?
+    public var voipToken: String?
     /// The alert push token.
-    package var alertToken: String?
+    public var alertToken: String?
     /// The Firebase token.
-    package var fcmToken: String?
+    public var fcmToken: String?
     /// The subscription to Web Push.
-    package var webPush: WebPushMember?
+    public var webPush: WebPushMember?
     /// The id of the installation.
-    package var installation: String?
+    public var installation: String?
     /// The name of the sound of an alert that rings.
-    package var sound: String?
+    public var sound: String?
     /// The keys that the app wants in the pushes of calls besides.
-    package var payloadKeys: PayloadAliases?
+    public var payloadKeys: PayloadAliases?
     /// The APNs environment in use.
-    package var environment: String?
+    public var environment: String?
     /// When the device was first registered.
-    package var createdAt: Moment
+    public var createdAt: Moment
     /// When the device last gave a sign of life.
-    package var seenAt: Moment
+    public var seenAt: Moment
     /// The number of VoIP pushes in a row that no sign of life followed.
-    package var unansweredPushes: Int
+    public var unansweredPushes: Int
     /// The kind of push that wakes the device: `voip`, `firebase`, `web` or `alert`.
-    package var wakesBy: String
+    public var wakesBy: String
     /// The result of the last push.
-    package var lastPush: Push?
+    public var lastPush: Push?
 
     /// The result of a push.
-    package struct Push: Sendable {
+    public struct Push: Sendable {
         /// When the result came.
-        package var at: Moment
+        public var at: Moment
         /// The HTTP status of the push service's response; 0 when there was no response.
-        package var status: Int
+        public var status: Int
         /// The reason that the service gave, or, without a response, the server's own.
-        package var reason: String?
+        public var reason: String?
         /// The APNs environment that was used; `nil` = the push did not go through APNs.
-        package var environment: String?
+        public var environment: String?
         /// The meaning of the result and what to do, in plain words.
-        package var hint: String?
+        public var hint: String?
 
         /// Creates a result with the given members.
-        package init(at: Moment, status: Int, reason: String?, environment: String?, hint: String?) {
+        public init(at: Moment, status: Int, reason: String?, environment: String?, hint: String?) {
             self.at = at
             self.status = status
             self.reason = reason
@@ -62,7 +62,7 @@ package struct DeviceBody: Sendable {
     }
 
     /// Creates a device without tokens and pushes.
-    package init(id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment, seenAt: Moment) {
+    public init(id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment, seenAt: Moment) {
         self.id = id
         self.isNamed = isNamed
         self.platform = platform
@@ -74,14 +74,14 @@ package struct DeviceBody: Sendable {
     }
 
     /// Returns devices as an array, in this order.
-    package static func list(_ devices: [DeviceBody]) -> [UInt8] {
+    public static func list(_ devices: [DeviceBody]) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
         json.array(devices) { device, json in device.write(into: &json) }
         return json.bytes
     }
 
     /// Returns the response to a registration; `message` is a hint for the client that registered.
-    package func bytes(message: String? = nil) -> [UInt8] {
+    public func bytes(message: String? = nil) -> [UInt8] {
         var json = JSONWriter(capacity: 512)
         write(message: message, into: &json)
         return json.bytes
@@ -170,11 +170,11 @@ package struct DeviceBody: Sendable {
 }
 
 /// The users and numbers that a user blocks, for the app's list of contacts.
-package enum BlockBody {
+public enum BlockBody {
     /// Returns blocked users and then blocked numbers as one array, in this order.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    package static func list(_ users: [UserID], _ numbers: [PhoneNumber] = [], asIntegers: Bool) -> [UInt8] {
+    public static func list(_ users: [UserID], _ numbers: [PhoneNumber] = [], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
         json.beginArray()
         for user in users { write(user, asIntegers, into: &json) }
@@ -184,14 +184,14 @@ package enum BlockBody {
     }
 
     /// Returns one blocked number as an object.
-    package static func one(_ number: PhoneNumber) -> [UInt8] {
+    public static func one(_ number: PhoneNumber) -> [UInt8] {
         var json = JSONWriter()
         write(number, into: &json)
         return json.bytes
     }
 
     /// The id of a row begins so if the row is a number; its digits follow.
-    package static let numberPrefix = "number:"
+    public static let numberPrefix = "number:"
 
     private static func write(_ number: PhoneNumber, into json: inout JSONWriter) {
         json.beginObject()
@@ -205,7 +205,7 @@ package enum BlockBody {
     /// Returns one blocked user as an object.
     ///
     /// `asInteger`: Whether the user id is written as an integer.
-    package static func one(_ user: UserID, asInteger: Bool) -> [UInt8] {
+    public static func one(_ user: UserID, asInteger: Bool) -> [UInt8] {
         var json = JSONWriter()
         write(user, asInteger, into: &json)
         return json.bytes

@@ -1,37 +1,37 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// The body of `PUT /api/me/devices`: the details that a device registers (protocol, section 5).
-package struct DeviceRegistration: Equatable, Sendable {
+public struct DeviceRegistration: Equatable, Sendable {
     /// The VoIP push token, lower-case hex.
-    package var voipToken: String?
+    public var voipToken: String?
     /// The alert push token, lower-case hex.
-    package var alertToken: String?
+    public var alertToken: String?
     /// The Firebase token.
-    package var fcmToken: String?
+    public var fcmToken: String?
     /// The subscription to Web Push.
-    package var webPush: WebPushMember?
+    public var webPush: WebPushMember?
     /// The id of the installation, on which several users may be signed in; `nil` = the client names none.
-    package var installation: String?
+    public var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the client names none.
-    package var sound: String?
+    public var sound: String?
     /// The keys that the app wants in the pushes of calls besides; `nil` = the client names none.
-    package var payloadKeys: PayloadAliases?
+    public var payloadKeys: PayloadAliases?
     /// Whether the app's notification service extension may change alerts; `nil` = the client does not say.
-    package var mutableContent: Bool?
+    public var mutableContent: Bool?
     /// The app's bundle id; empty = the client named none.
-    package var bundleID: String
+    public var bundleID: String
     /// The platform, such as `ios` or `android`.
-    package var platform: String
+    public var platform: String
     /// The device id.
-    package var device: DeviceID?
+    public var device: DeviceID?
     /// The APNs environment of the tokens.
-    package var environment: Environment?
+    public var environment: Environment?
     /// The names of members that the server does not know.
-    package private(set) var unknownNames: [String] = []
+    public private(set) var unknownNames: [String] = []
 
     /// The APNs environment that a client names.
-    package enum Environment: Sendable {
+    public enum Environment: Sendable {
         /// For builds from Xcode: the client sends `sandbox` or `development`.
         case sandbox
         /// For TestFlight and the App Store: the client sends `production`.
@@ -39,7 +39,7 @@ package struct DeviceRegistration: Equatable, Sendable {
     }
 
     /// Creates a registration with the given details; the other members are `nil`.
-    package init(
+    public init(
         voipToken: String? = nil,
         alertToken: String? = nil,
         fcmToken: String? = nil,
@@ -60,7 +60,7 @@ package struct DeviceRegistration: Equatable, Sendable {
     /// Reads the body.
     ///
     /// `device`: The device id in the request's address, for a body that names none.
-    package init(body: [UInt8], device inAddress: DeviceID?) throws(WireError) {
+    public init(body: [UInt8], device inAddress: DeviceID?) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         let voip = try object.pushToken(.voipDeviceToken)
         let alert = try object.pushToken(.apnsDeviceToken)
@@ -163,7 +163,7 @@ package struct DeviceRegistration: Equatable, Sendable {
 
     /// Returns whether a text is a valid bundle id, or the application id of an Android app: 1 to 155 of
     /// `A–Z a–z 0–9 . - _`.
-    package static func isBundleID(_ text: String) -> Bool {
+    public static func isBundleID(_ text: String) -> Bool {
         (1...155).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
                 switch byte {

@@ -1,54 +1,54 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// Everything that a device needs to know about a call, as a fetch shows it (protocol, section 5).
-package struct FetchBody: Sendable {
+public struct FetchBody: Sendable {
     /// The callId.
-    package var callID: CallID
+    public var callID: CallID
     /// The epoch of the call.
-    package var epoch: UInt32
+    public var epoch: UInt32
     /// The room as the caller named it.
-    package var room: String
+    public var room: String
     /// The state of the call for the device.
-    package var state: CallState
+    public var state: CallState
     /// Why the call is over for the device.
-    package var reason: EndReason?
+    public var reason: EndReason?
     /// The call that goes on instead of this one.
-    package var replacedBy: CallID?
+    public var replacedBy: CallID?
     /// The UUID by which CallKit identifies the call.
-    package var uuid: String
+    public var uuid: String
     /// The newest offer that the device may see.
-    package var offer: Description?
+    public var offer: Description?
     /// The newest answer that the device may see.
-    package var answer: Description?
+    public var answer: Description?
     /// The candidates that the device may see, each a JSON value.
-    package var candidates: [ArraySlice<UInt8>] = []
+    public var candidates: [ArraySlice<UInt8>] = []
     /// The relayed objects after the device's cursor, each a JSON object.
-    package var signals: [ArraySlice<UInt8>] = []
+    public var signals: [ArraySlice<UInt8>] = []
     /// The ICE servers, a JSON array.
-    package var iceServers: [UInt8]
+    public var iceServers: [UInt8]
     /// When ringing stops.
-    package var ringUntil: Moment
+    public var ringUntil: Moment
     /// The cursor for the next fetch.
-    package var next: UInt64
+    public var next: UInt64
 
     /// A session description (SDP) with its sender.
-    package struct Description: Sendable {
+    public struct Description: Sendable {
         /// `offer` or `answer`.
-        package var kind: SignalKind
+        public var kind: SignalKind
         /// The description, a JSON string.
-        package var sdp: ArraySlice<UInt8>
+        public var sdp: ArraySlice<UInt8>
         /// The user who sent it.
-        package var from: UserID
+        public var from: UserID
         /// The device that sent it.
-        package var device: DeviceID
+        public var device: DeviceID
         /// Whether the call has video, a JSON value; only in an offer; `nil` = no video.
-        package var hasVideo: ArraySlice<UInt8>?
+        public var hasVideo: ArraySlice<UInt8>?
         /// The caller's displayed name, a JSON value; only in an offer.
-        package var displayName: ArraySlice<UInt8>?
+        public var displayName: ArraySlice<UInt8>?
 
         /// Creates a description with the given members.
-        package init(
+        public init(
             kind: SignalKind,
             sdp: ArraySlice<UInt8>,
             from: UserID,
@@ -66,7 +66,7 @@ package struct FetchBody: Sendable {
     }
 
     /// Creates a call without descriptions, candidates and signals.
-    package init(
+    public init(
         callID: CallID,
         epoch: UInt32,
         room: String,
@@ -91,7 +91,7 @@ package struct FetchBody: Sendable {
     /// Returns the call as an object.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    package func bytes(asIntegers: Bool) -> [UInt8] {
+    public func bytes(asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 8_192)
         json.beginObject()
         json.name("callId")
@@ -153,26 +153,26 @@ extension JSONWriter {
 }
 
 /// A signal of a call's log, in the form that older apps read (protocol, section 5).
-package struct FetchedSignal: Sendable {
+public struct FetchedSignal: Sendable {
     /// The kind of the signal.
-    package var kind: SignalKind
+    public var kind: SignalKind
     /// The members that the sender wrote, without the braces.
-    package var members: ArraySlice<UInt8>
+    public var members: ArraySlice<UInt8>
     /// The user who sent it.
-    package var from: UserID
+    public var from: UserID
     /// The device that sent it.
-    package var device: DeviceID
+    public var device: DeviceID
     /// The `id` that the device gave it.
-    package var id: SignalID?
+    public var id: SignalID?
     /// The epoch of the call.
-    package var epoch: UInt32
+    public var epoch: UInt32
     /// The number of the entry.
-    package var seq: UInt64
+    public var seq: UInt64
     /// When it was logged.
-    package var at: Moment
+    public var at: Moment
 
     /// Creates a signal with the given members.
-    package init(
+    public init(
         kind: SignalKind,
         members: ArraySlice<UInt8>,
         from: UserID,
@@ -195,7 +195,7 @@ package struct FetchedSignal: Sendable {
     /// Returns signals as an array, in this order.
     ///
     /// `asIntegers`: Whether user ids are written as integers.
-    package static func list(_ signals: [FetchedSignal], asIntegers: Bool) -> [UInt8] {
+    public static func list(_ signals: [FetchedSignal], asIntegers: Bool) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.array(signals) { signal, json in
             json.beginObject()

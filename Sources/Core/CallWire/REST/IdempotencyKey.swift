@@ -1,15 +1,15 @@
-package import CallCore
+public import CallCore
 
 /// The header `Idempotency-Key` of a request that appends or makes something: it counts as the `id` in the body.
 ///
 /// Source: "The Idempotency-Key HTTP Header Field", IETF draft.
-package enum IdempotencyKey {
+public enum IdempotencyKey {
     static let name = "Idempotency-Key"
 
     /// Returns the key of a request without a body; `nil` if it has none.
     ///
     /// - Throws: `WireError` if the header has not the form of an `id`.
-    package static func signalID(_ header: String?) throws(WireError) -> SignalID? {
+    public static func signalID(_ header: String?) throws(WireError) -> SignalID? {
         try id(nil, orOf: header) { SignalID($0) }
     }
 

@@ -1,48 +1,48 @@
-package import CallCore
+public import CallCore
 
 /// The payload of a push for an incoming call (protocol, section 6).
 ///
 /// This type is the only code that writes this payload.
-package struct IncomingCallPayload: Sendable {
+public struct IncomingCallPayload: Sendable {
     /// The callId.
-    package var callID: String
+    public var callID: String
     /// The epoch of the call.
-    package var epoch: UInt32
+    public var epoch: UInt32
     /// The calling user.
-    package var caller: String
+    public var caller: String
     /// The caller's displayed name.
-    package var name: String
+    public var name: String
     /// The user whose device is woken.
-    package var callee: String
+    public var callee: String
     /// The room as the caller named it.
-    package var room: String
+    public var room: String
     /// Whether the call has video.
-    package var hasVideo: Bool
+    public var hasVideo: Bool
     /// The UUID by which CallKit identifies the call.
-    package var uuid: String
+    public var uuid: String
     /// When ringing stops.
-    package var ringUntil: Moment
+    public var ringUntil: Moment
     /// The capability that the woken app presents to the server; `nil` leaves it out.
-    package var capability: String?
+    public var capability: String?
     /// The description as a JSON string; `nil` leaves it out.
-    package var offer: ArraySlice<UInt8>?
+    public var offer: ArraySlice<UInt8>?
     /// Whether the server itself begins the call, as a schedule asks.
-    package var isScheduled = false
+    public var isScheduled = false
     /// The address of the caller for CallKit; `nil` = ``caller``.
-    package var handle: String?
+    public var handle: String?
     /// The data of a schedule, a JSON value; `nil` leaves it out.
-    package var data: ArraySlice<UInt8>?
+    public var data: ArraySlice<UInt8>?
     /// The kind of address that ``caller`` is, for CallKit's handle.
-    package var handleType = HandleType.generic
+    public var handleType = HandleType.generic
     /// The name of the sound of an alert; `nil` = the system's.
-    package var sound: String?
+    public var sound: String?
     /// The keys that the app wants besides.
-    package var aliases = PayloadAliases()
+    public var aliases = PayloadAliases()
     /// The form of the payload.
-    package var form = PushForm.voip
+    public var form = PushForm.voip
 
     /// The kinds of address that CallKit knows (`CXHandle.HandleType`).
-    package enum HandleType: String, Sendable {
+    public enum HandleType: String, Sendable {
         /// Any text.
         case generic
         /// A telephone number.
@@ -52,7 +52,7 @@ package struct IncomingCallPayload: Sendable {
     }
 
     /// Creates a payload with the given members.
-    package init(
+    public init(
         callID: String,
         epoch: UInt32,
         caller: String,
@@ -79,7 +79,7 @@ package struct IncomingCallPayload: Sendable {
     }
 
     /// Returns the payload that is sent at a moment, and its size as ``PushForm/limit`` counts it.
-    package func encoded(at now: Moment) -> (bytes: [UInt8], size: Int) {
+    public func encoded(at now: Moment) -> (bytes: [UInt8], size: Int) {
         var writer = PushPayloadWriter(form, capacity: 1_024)
         switch form {
         case .voip: writer.addContentAvailable()
@@ -112,14 +112,14 @@ package struct IncomingCallPayload: Sendable {
     }
 
     /// Returns the payload that is sent at a moment.
-    package func bytes(at now: Moment) -> [UInt8] { encoded(at: now).bytes }
+    public func bytes(at now: Moment) -> [UInt8] { encoded(at: now).bytes }
 
     /// Returns the payload that is sent at a moment, cut until it fits.
     ///
     /// If it does not fit, the description is left out; then the name is cut, unless it is the user id; if that is not
     /// enough, the app's keys are left out instead: a push that is refused wakes nobody, and the app may still find the
     /// standard members.
-    package consuming func fitted(at now: Moment) -> [UInt8] {
+    public consuming func fitted(at now: Moment) -> [UInt8] {
         let limit = form.limit
         let full = encoded(at: now)
         if full.size <= limit { return full.bytes }

@@ -1,23 +1,23 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// The payload of a notice: an alert that the system shows, or a message of Firebase or Web Push (protocol, section 6).
-package enum NoticePayload {
+public enum NoticePayload {
     /// The call that a notice is about.
-    package struct Call: Sendable {
+    public struct Call: Sendable {
         /// The callId.
-        package var id: CallID
+        public var id: CallID
         /// The epoch of the call.
-        package var epoch: UInt32
+        public var epoch: UInt32
         /// The calling user.
-        package var caller: UserID
+        public var caller: UserID
         /// The caller's displayed name; `nil` = the user id is shown.
-        package var name: String?
+        public var name: String?
         /// Whether the app's notification service extension may change the alert.
-        package var isMutable: Bool
+        public var isMutable: Bool
 
         /// Creates a call with the given members.
-        package init(id: CallID, epoch: UInt32, caller: UserID, name: String?, isMutable: Bool = false) {
+        public init(id: CallID, epoch: UInt32, caller: UserID, name: String?, isMutable: Bool = false) {
             self.id = id
             self.epoch = epoch
             self.caller = caller
@@ -27,7 +27,7 @@ package enum NoticePayload {
     }
 
     /// Returns the notice of a missed call.
-    package static func missed(_ call: Call, as form: PushForm) -> [UInt8] {
+    public static func missed(_ call: Call, as form: PushForm) -> [UInt8] {
         notice(call, form, type: "call.missed", title: "Missed call", .plain, nil)
     }
 
@@ -35,7 +35,7 @@ package enum NoticePayload {
     /// takes the place of the ring's alert.
     ///
     /// `reason`: Why; `answered_elsewhere` and `declined_elsewhere` name another device of the same user.
-    package static func over(_ call: Call, _ reason: EndReason, as form: PushForm) -> [UInt8] {
+    public static func over(_ call: Call, _ reason: EndReason, as form: PushForm) -> [UInt8] {
         let title =
             switch reason {
             case .answeredElsewhere: "Answered on another device"
@@ -48,7 +48,7 @@ package enum NoticePayload {
     /// Returns the notice of a text, which is cut until the payload fits.
     ///
     /// `isMutable`: Whether the app's notification service extension may change the alert.
-    package static func text(
+    public static func text(
         _ message: TextMessage,
         from user: UserID,
         name: String?,

@@ -10,17 +10,17 @@ import JSON
 /// var aliases = PayloadAliases()
 /// try aliases.add("data.id", for: "callId")
 /// ```
-package struct PayloadAliases: Equatable, Sendable {
+public struct PayloadAliases: Equatable, Sendable {
     /// The members of the payload that a key may repeat.
-    package enum Member: String, CaseIterable, Sendable {
+    public enum Member: String, CaseIterable, Sendable {
         case type, callId, epoch, fromUserId, fromDisplayName, toUserId, room, hasVideo, callUUID, handle, handleType
         case callerId, callerName, sentAt, ringUntil, act, scheduled
     }
 
     /// Says why a key was refused.
-    package struct Fault: Error, Equatable {
+    public struct Fault: Error, Equatable {
         /// A sentence without its subject and full stop: `may have at most 64 bytes`.
-        package let message: String
+        public let message: String
     }
 
     /// The value of a member.
@@ -39,18 +39,18 @@ package struct PayloadAliases: Equatable, Sendable {
     }
 
     /// The largest number of keys.
-    package static let maximumCount = 16
+    public static let maximumCount = 16
     /// The largest length of a key, in bytes.
-    package static let keyBytes = 64
+    public static let keyBytes = 64
 
     private var branches: [Branch] = []
     /// The number of keys.
-    package private(set) var count = 0
+    public private(set) var count = 0
     /// Whether the app's notification service extension may change the alerts (`mutable-content`).
-    package var isMutable = false
+    public var isMutable = false
 
     /// Creates a set without keys.
-    package init() {}
+    public init() {}
 
     /// Reads the member `payload` of a registration: an object of wanted keys, each with the name of a member.
     ///
@@ -71,7 +71,7 @@ package struct PayloadAliases: Equatable, Sendable {
     }
 
     /// Reads ``text``; a part that this version does not understand is left out.
-    package init(text: String) {
+    public init(text: String) {
         for pair in text.split(separator: " ") {
             if pair == Self.mutableContent {
                 isMutable = true
@@ -84,7 +84,7 @@ package struct PayloadAliases: Equatable, Sendable {
     }
 
     /// The keys as one text, for a store: `KEY=MEMBER`, with blanks between them.
-    package var text: String {
+    public var text: String {
         (keys.map { "\($0.0)=\($0.1.rawValue)" } + (isMutable ? [Self.mutableContent] : [])).joined(separator: " ")
     }
 
@@ -94,7 +94,7 @@ package struct PayloadAliases: Equatable, Sendable {
     private static let mutableContent = "aps.mutable-content=1"
 
     /// Adds the keys of other aliases, except those that do not fit beside the present ones.
-    package func adding(_ others: PayloadAliases) -> PayloadAliases {
+    public func adding(_ others: PayloadAliases) -> PayloadAliases {
         var all = self
         // A key that both have keeps its present member.
         for (key, member) in others.keys { try? all.add(key, for: member.rawValue) }
@@ -104,7 +104,7 @@ package struct PayloadAliases: Equatable, Sendable {
     /// Adds a key that repeats a member of the payload.
     ///
     /// - Throws: ``Fault`` if the key cannot be in the payload, or if no such member can be repeated.
-    package mutating func add(_ key: String, for member: String) throws(Fault) {
+    public mutating func add(_ key: String, for member: String) throws(Fault) {
         guard let member = Member(rawValue: member) else {
             throw Fault(message: "must name one of \(Member.allCases.map { $0.rawValue }.joined(separator: ", "))")
         }

@@ -1,7 +1,7 @@
 import JSON
 
 /// The form of a push's payload.
-package enum PushForm: Sendable {
+public enum PushForm: Sendable {
     /// JSON for APNs that wakes the app.
     case voip
     /// JSON for APNs that the system shows.
@@ -16,7 +16,7 @@ package enum PushForm: Sendable {
     /// For Web Push it is what one encrypted record of 4,096 bytes can hold.
     ///
     /// Sources: "Generating a remote notification", Apple; "About FCM messages", Firebase; RFC 8291, section 4.
-    package var limit: Int {
+    public var limit: Int {
         switch self {
         case .voip: 5_120
         case .alert, .data: 4_096

@@ -1,12 +1,12 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// The bodies of requests that contain one value (protocol, section 5).
-package enum RequestBody {
+public enum RequestBody {
     /// Reads the body of `POST /api/calls`: the callee.
     ///
     /// `call_type` is validated and otherwise ignored: the offer decides whether the call has video.
-    package static func callee(in body: [UInt8]) throws(WireError) -> UserID {
+    public static func callee(in body: [UInt8]) throws(WireError) -> UserID {
         let object = try JSONObject.ofBody(body)
         guard let callee = try object.user(.callee_id) else { throw .invalid(.callee_id, "missing") }
         switch try object.text(.call_type) {
@@ -16,7 +16,7 @@ package enum RequestBody {
     }
 
     /// Reads the body of `POST /api/blocks`: the user to block.
-    package static func blockedUser(in body: [UInt8]) throws(WireError) -> UserID {
+    public static func blockedUser(in body: [UInt8]) throws(WireError) -> UserID {
         let object = try JSONObject.ofBody(body)
         var named = try object.user(.userId)
         if named == nil { named = try object.user(.blocked_user_id) }
@@ -32,7 +32,7 @@ package enum RequestBody {
     }
 
     /// What a user blocks: another user, or a phone number.
-    package enum Blocked: Equatable, Sendable {
+    public enum Blocked: Equatable, Sendable {
         /// A user.
         case user(UserID)
         /// A phone number.
@@ -40,7 +40,7 @@ package enum RequestBody {
     }
 
     /// Reads the body of `POST /api/blocks`: the user or the number to block.
-    package static func blocked(in body: [UInt8]) throws(WireError) -> Blocked {
+    public static func blocked(in body: [UInt8]) throws(WireError) -> Blocked {
         let object = try JSONObject.ofBody(body)
         guard let member = try object.unique("number") else {
             return .user(try blockedUser(in: body))
@@ -58,7 +58,7 @@ package enum RequestBody {
     }
 
     /// Reads the body of `PUT /api/me/dnd`: the end of do-not-disturb; `nil` = it ends now.
-    package static func doNotDisturbEnd(in body: [UInt8]) throws(WireError) -> Moment? {
+    public static func doNotDisturbEnd(in body: [UInt8]) throws(WireError) -> Moment? {
         let object = try JSONObject.ofBody(body)
         guard let member = object.member(.until) else { throw .invalid(.until, "missing") }
         if member.kind == .null { return nil }
@@ -69,7 +69,7 @@ package enum RequestBody {
     }
 
     /// Reads the body of `POST /api/logout-all`: the user to log out; `nil` = the user that makes the request.
-    package static func revokedUser(in body: [UInt8]) throws(WireError) -> UserID? {
+    public static func revokedUser(in body: [UInt8]) throws(WireError) -> UserID? {
         try JSONObject.ofBody(body).user(.userId)
     }
 }

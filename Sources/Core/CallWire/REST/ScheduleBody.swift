@@ -1,43 +1,43 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// A schedule as its user or a service sees it (protocol, section 5.11).
-package struct ScheduleBody: Sendable {
+public struct ScheduleBody: Sendable {
     /// The schedule's id.
-    package var id: ScheduleID
+    public var id: ScheduleID
     /// The user that is rung.
-    package var user: UserID
+    public var user: UserID
     /// The time of day, such as `06:30`.
-    package var at: String
+    public var at: String
     /// The name of the time zone.
-    package var timeZone: String
+    public var timeZone: String
     /// The weekdays, `mon` to `sun`; empty if ``on`` is given.
-    package var days: [String]
+    public var days: [String]
     /// The only date.
-    package var on: String?
+    public var on: String?
     /// The caller.
-    package var from: UserID
+    public var from: UserID
     /// The caller's displayed name.
-    package var displayName: String?
+    public var displayName: String?
     /// The caller's address for CallKit.
-    package var handle: String?
+    public var handle: String?
     /// The kind of ``handle``.
-    package var handleType: String?
+    public var handleType: String?
     /// Data of the app's own, a JSON value.
-    package var data: String?
+    public var data: String?
     /// How long each call rings.
-    package var ring: Moment.Duration
+    public var ring: Moment.Duration
     /// How the user is rung until they confirm.
-    package var confirm: (every: Moment.Duration, times: Int)?
+    public var confirm: (every: Moment.Duration, times: Int)?
     /// When the next call is due.
-    package var next: Moment?
+    public var next: Moment?
     /// The number of rings that have begun for the present occurrence; 0 = the user is not being rung.
-    package var rings = 0
+    public var rings = 0
     /// When the next ring begins; `nil` = none is to come.
-    package var again: Moment?
+    public var again: Moment?
 
     /// A schedule with the given members.
-    package init(
+    public init(
         id: ScheduleID,
         user: UserID,
         at: String,
@@ -58,14 +58,14 @@ package struct ScheduleBody: Sendable {
     }
 
     /// The schedule as an object.
-    package var bytes: [UInt8] {
+    public var bytes: [UInt8] {
         var json = JSONWriter(capacity: 512)
         write(into: &json)
         return json.bytes
     }
 
     /// Returns schedules as `{"schedules":[…]}`.
-    package static func list(_ schedules: [ScheduleBody]) -> [UInt8] {
+    public static func list(_ schedules: [ScheduleBody]) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginObject()
         json.name("schedules")

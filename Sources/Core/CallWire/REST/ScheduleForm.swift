@@ -1,53 +1,53 @@
-package import CallCore
+public import CallCore
 import JSON
 
 /// The members of a schedule as a client writes them (protocol, section 5.11).
 ///
 /// A member of an optional optional is absent, null, or has a value: `nil`, `.some(nil)`, `.some(value)`. Null removes
 /// a member that the schedule had.
-package struct ScheduleForm: Equatable, Sendable {
+public struct ScheduleForm: Equatable, Sendable {
     /// The schedule's id; only a schedule that is made may name it.
-    package var id: ScheduleID?
+    public var id: ScheduleID?
     /// The time of day, such as `06:30`.
-    package var at: String?
+    public var at: String?
     /// The name of the time zone, such as `Asia/Seoul`.
-    package var timeZone: String?
+    public var timeZone: String?
     /// The weekdays, `mon` to `sun`, each once.
-    package var days: [String]?
+    public var days: [String]?
     /// The only date, such as `2026-12-01`.
-    package var on: String?
+    public var on: String?
     /// The caller's user id.
-    package var from: UserID?
+    public var from: UserID?
     /// The caller's displayed name; given with ``from``.
-    package var displayName: String?
+    public var displayName: String?
     /// The caller's address for CallKit.
-    package var handle: String??
+    public var handle: String??
     /// The kind of ``handle``.
-    package var handleType: String??
+    public var handleType: String??
     /// Data of the app's own, a JSON value.
-    package var data: String??
+    public var data: String??
     /// How long each call rings.
-    package var ring: Moment.Duration?
+    public var ring: Moment.Duration?
     /// How the user is rung until they confirm.
-    package var confirm: Confirm??
+    public var confirm: Confirm??
 
     /// How a user is rung until they confirm.
-    package struct Confirm: Equatable, Sendable {
+    public struct Confirm: Equatable, Sendable {
         /// The time from the end of a ring to the next ring, in seconds.
-        package var every: Int64
+        public var every: Int64
         /// The number of rings, the first one included.
-        package var times: Int
+        public var times: Int
     }
 
     /// The largest size of ``data``, in bytes, so that it fits a push.
-    package static let dataBytes = 1_024
+    public static let dataBytes = 1_024
     /// The range of times from ring to ring, in seconds.
-    package static let everySeconds: ClosedRange<Int64> = 10...3_600
+    public static let everySeconds: ClosedRange<Int64> = 10...3_600
     /// The range of numbers of rings.
-    package static let times: ClosedRange<Int64> = 1...20
+    public static let times: ClosedRange<Int64> = 1...20
 
     /// Creates a form without members.
-    package init() {}
+    public init() {}
 
     /// Reads the body of a request.
     ///
@@ -55,7 +55,7 @@ package struct ScheduleForm: Equatable, Sendable {
     ///   - body: The body.
     ///   - idempotencyKey: The request's `Idempotency-Key`, which counts as the body's `id`.
     /// - Throws: `WireError` that names the member. An unknown member is ignored, as in all bodies.
-    package init(body: [UInt8], idempotencyKey: String? = nil) throws(WireError) {
+    public init(body: [UInt8], idempotencyKey: String? = nil) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         if let text = try object.text(named: "id", upTo: 64) {
             guard let id = ScheduleID(text) else {

@@ -3,16 +3,16 @@ import JSON
 /// The member `webPush` of a registration: what `PushSubscription.toJSON()` returns in a browser.
 ///
 /// Source: "PushSubscription", W3C Push API.
-package struct WebPushMember: Equatable, Sendable {
+public struct WebPushMember: Equatable, Sendable {
     /// The address that the browser's push service gave out.
-    package var endpoint: String
+    public var endpoint: String
     /// The browser's public key in base64url: 87 characters.
-    package var p256dh: String
+    public var p256dh: String
     /// The shared secret in base64url: 22 characters.
-    package var auth: String
+    public var auth: String
 
     /// A member with the given values.
-    package init(endpoint: String, p256dh: String, auth: String) {
+    public init(endpoint: String, p256dh: String, auth: String) {
         self.endpoint = endpoint
         self.p256dh = p256dh
         self.auth = auth

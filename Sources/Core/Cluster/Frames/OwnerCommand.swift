@@ -106,6 +106,11 @@ package struct AdoptedSocket: Equatable, Sendable {
     /// The newest `seq` of each call that was written to the socket, by call number.
     package var seen: [LogMark]
 
+    /// The marks by call; of two for one call, the higher one.
+    package var seenByCall: [CallNumber: UInt64] {
+        Dictionary(seen.map { ($0.call, $0.seq) }) { max($0, $1) }
+    }
+
     /// Creates an adopted socket.
     package init(
         _ socket: EdgeSocketID,

@@ -166,6 +166,8 @@ extension NodeMachine {
             effects.append(.send(link.id, .adopt(socket)))
         case .adoptionComplete: if let link = ownerLink { effects.append(.send(link.id, .adoptionComplete)) }
         case .pass(let number, let event): sendToOwner(number, event, &effects)
+        case .carryOut(.revoke(let user, let moment)):
+            effects.append(.carryOut(.revoke(user, upTo: moment + clockLag)))
         case .carryOut(let command): effects.append(.carryOut(command))
         case .refuse(let id): effects.append(.refuseRequest(id))
         case .rejectInput(let isRejecting):

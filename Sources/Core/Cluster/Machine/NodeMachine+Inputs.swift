@@ -131,7 +131,7 @@ extension NodeMachine {
         case revoke(PendingRevocation, before: Moment)
 
         // On this node's sockets.
-        /// Carry out a command of the owner on a socket or a request of this node.
+        /// Carry out a command of the owner on a socket or a request of this node; its moment is of this node's clock.
         case carryOut(OwnerCommand)
         /// Respond to a request with 503 and `Retry-After: 1`, because there is no owner at present.
         case refuseRequest(EdgeExchangeID)

@@ -33,7 +33,7 @@ extension NodeMachine {
         overfullRefused += attachment.refusedForShare
         attachment = Attachment(at: now)
         for revocation in revocations {
-            effects.append(.revoke(revocation, before: revocation.moment + .milliseconds(-clockLead.milliseconds)))
+            effects.append(.revoke(revocation, before: revocation.moment + clockLag))
         }
         revocations = []
         var waiting: [(link: Int, number: UInt64, event: EdgeEvent)] = []
@@ -108,7 +108,7 @@ extension NodeMachine {
         case .revocation(let user, let moment):
             guard tenure.ownEpoch != nil else { return }
             let revocation = PendingRevocation(user: user, moment: moment, asker: .link(link))
-            effects.append(.revoke(revocation, before: moment + .milliseconds(-clockLead.milliseconds)))
+            effects.append(.revoke(revocation, before: moment + clockLag))
         case .hello, .proof, .refused, .ping, .pong, .storeStalled, .confirmed, .command, .released:
             effects.append(.close(link))
             edgeGone(number, now, &effects)
@@ -143,7 +143,7 @@ extension NodeMachine {
         switch event {
         case .opened(let socket, let principal, let device):
             edges[link]?.sockets.insert(socket)
-            let own = link == 0 ? principal : principal.shifted(by: .milliseconds(-clockLead.milliseconds))
+            let own = link == 0 ? principal : principal.shifted(by: clockLag)
             effects.append(.decide(.opened(socket, own, device: device), link: link))
             if link != 0, device == nil, principal.device == nil {
                 effects.append(.assignDevice(socket, link: link))
@@ -162,7 +162,7 @@ extension NodeMachine {
     mutating func adopt(_ socket: AdoptedSocket, over link: Int, _ effects: inout [Effect]) {
         edges[link]?.sockets.insert(socket.socket)
         var own = socket
-        if link != 0 { own.principal = socket.principal.shifted(by: .milliseconds(-clockLead.milliseconds)) }
+        if link != 0 { own.principal = socket.principal.shifted(by: clockLag) }
         effects.append(.adopt(own, link: link))
         if link != 0, socket.device == nil, socket.principal.device == nil {
             effects.append(.assignDevice(socket.socket, link: link))

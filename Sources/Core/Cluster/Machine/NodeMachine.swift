@@ -58,6 +58,8 @@ package struct NodeMachine: Sendable {
 
     /// How far the wall clock, by which moments are counted on links, is ahead of this node's clock.
     package var clockLead = Moment.Duration.milliseconds(0)
+    /// How far the wall clock is behind this node's clock.
+    var clockLag: Moment.Duration { .milliseconds(-clockLead.milliseconds) }
     /// The newest ticket that was passed to the store.
     package var lastTicket: UInt64 = 0
     /// The newest ticket that is durable.

@@ -88,7 +88,7 @@ extension SimulatedWorld {
         case .respond(let id, let response):
             respond(Int(id.rawValue), status: Int(response.status), body: response.body, at: node)
         case .revoke(let user, let moment):
-            node.revokedUsers[user] = moment + .milliseconds(-node.machine.clockLead.milliseconds)
+            node.revokedUsers[user] = moment
         case .markAuthenticated, .bind, .assign: break
         }
     }

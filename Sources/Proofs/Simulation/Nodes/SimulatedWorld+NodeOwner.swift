@@ -54,7 +54,6 @@ extension SimulatedWorld {
             links[index].run = run
             links[index].edge.adoptedAt = now
         }
-        let seen = Dictionary(socket.seen.map { ($0.call, $0.seq) }) { max($0, $1) }
         let id = connection(index, link)
         decide(
             .adopted(
@@ -63,7 +62,7 @@ extension SimulatedWorld {
                 device: socket.device,
                 assigned: socket.assigned,
                 openFor: socket.openFor,
-                seen: seen
+                seen: socket.seenByCall
             ),
             at: node
         )

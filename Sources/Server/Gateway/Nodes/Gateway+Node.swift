@@ -94,7 +94,7 @@ extension Gateway {
                 device: socket.device,
                 assigned: socket.assigned,
                 openFor: socket.openFor,
-                seen: Dictionary(socket.seen.map { ($0.call, $0.seq) }) { max($0, $1) }
+                seen: socket.seenByCall
             )
         )
     }
@@ -133,8 +133,7 @@ extension Gateway {
             respond(ExchangeID(rawValue: id.rawValue), with: HTTPResponse(response))
         case .markAuthenticated(let id): markAuthenticated(for: ExchangeID(rawValue: id.rawValue))
         case .revoke(let user, let moment):
-            guard let node else { return }
-            router.revocations.note(user, upTo: moment + .milliseconds(-node.clockLead.milliseconds))
+            router.revocations.note(user, upTo: moment)
         case .bind, .assign: break
         }
     }

@@ -1,7 +1,6 @@
 package import CallCore
 package import CallPorts
 package import CallWire
-package import TimeZones
 
 /// The settings of an operator; the defaults are those of the protocol, sections 3, 6 and 8.
 package struct Policy: Sendable {
@@ -85,11 +84,6 @@ package struct Policy: Sendable {
     package var badFrames = 10
     /// Schedules that a user may have.
     package var schedulesPerUser = 50
-    /// Returns the rules of a time zone by its name in the tz database; `nil` = there is no such zone.
-    ///
-    /// It is a closure, because with an existential here the compiler of Swift 6.3 crashes on a closure that returns the
-    /// settings.
-    package var timeZoneRules: @Sendable (String) -> TimeZoneRules? = { _ in nil }
     /// The STUN servers that clients are sent: a JSON array of `RTCIceServer`, as bytes.
     ///
     /// A user's TURN server, which needs a credential, is appended.

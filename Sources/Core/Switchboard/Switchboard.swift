@@ -38,15 +38,13 @@ package struct Switchboard: ~Copyable {
     package init(
         policy: Policy,
         stored: StoredState,
-        capabilities: any CapabilityIssuer,
-        turnCredentials: (any TURNCredentialIssuer)? = nil,
-        random: any RandomNumberGenerator,
+        ports: Ports,
         wallClock: WallClock = .agreeing,
         at now: Moment
     ) {
         self.policy = policy
         turn = Turn(now: now, lead: wallClock.lead, corrected: wallClock.corrected)
-        ports = Ports(capabilities: capabilities, turnCredentials: turnCredentials, random: random)
+        self.ports = ports
         calls = CallTable(lastNumber: stored.lastCallNumber)
         directory = Directory(stored, historyFor: policy.historyFor, at: now)
         limits = RateLimits(policy)

@@ -28,13 +28,3 @@ struct Turn {
     /// The date: what is due at a date of the world, such as a schedule, is compared with it (Decision 0010).
     var date: Moment { now + lead }
 }
-
-/// The injected issuers of credentials, and the source of random numbers.
-struct Ports {
-    /// Issues the capabilities that pushes carry.
-    let capabilities: any CapabilityIssuer
-    /// Issues the credentials for the TURN server; `nil` = there is no TURN server.
-    let turnCredentials: (any TURNCredentialIssuer)?
-    /// The source of random numbers: a simulator uses a seeded one.
-    var random: any RandomNumberGenerator
-}

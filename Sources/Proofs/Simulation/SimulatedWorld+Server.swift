@@ -45,8 +45,10 @@ extension SimulatedWorld {
             Switchboard(
                 policy: policy,
                 stored: stored,
-                capabilities: Capabilities(),
-                random: SeededGenerator(seed: serverSeed, stream: UInt64(run)),
+                ports: .init(
+                    capabilities: Capabilities(),
+                    random: SeededGenerator(seed: serverSeed, stream: UInt64(run))
+                ),
                 at: moment
             )
         )

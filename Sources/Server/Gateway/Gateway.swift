@@ -95,16 +95,14 @@ package final class Gateway: @unchecked Sendable {
     package func open(
         store: any CallStore,
         push: any PushSender,
-        capabilities: any CapabilityIssuer,
-        turnCredentials: (any TURNCredentialIssuer)? = nil
+        ports: Switchboard.Ports
     ) throws {
         // The port comes first: a second server on the same port must not touch the first one's store.
         let server = try listen()
         let stored = try answeringOperators { try store.open(at: now) }
-        let ports = SwitchboardPorts(push: push, capabilities: capabilities, turnCredentials: turnCredentials)
         do throws(ServerError) {
             try listenForOperatorsAfterOpening(on: server)
-            begin(with: store, stored, ports)
+            begin(with: store, stored, push, ports)
             use(server)
             try startWorkers()
         } catch {
@@ -148,21 +146,19 @@ package final class Gateway: @unchecked Sendable {
     }
 
     /// Begins to decide, with the data of an open store.
-    func begin(with store: any CallStore, _ stored: StoredState, _ parts: SwitchboardPorts) {
+    func begin(with store: any CallStore, _ stored: StoredState, _ push: any PushSender, _ ports: Switchboard.Ports) {
         if stored.uncleanStarts > 0 {
             log.notice("the last run did not shut down cleanly; continuing with the committed data")
         }
         for (user, moment) in stored.revocations { router.revocations.note(user, upTo: moment) }
         self.store = store
-        push = parts.push
+        self.push = push
         knownWallClock = wallClock
         switchboard = SwitchboardBox(
             Switchboard(
                 policy: configuration.policy,
                 stored: stored,
-                capabilities: parts.capabilities,
-                turnCredentials: parts.turnCredentials,
-                random: SystemRandomNumberGenerator(),
+                ports: ports,
                 wallClock: knownWallClock,
                 at: now
             )

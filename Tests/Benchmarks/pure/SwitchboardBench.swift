@@ -18,8 +18,7 @@ struct SwitchboardBench: ~Copyable {
         switchboard = Switchboard(
             policy: Policy(),
             stored: StoredState(),
-            capabilities: Capabilities(),
-            random: Chance(),
+            ports: .init(capabilities: Capabilities(), random: Chance()),
             at: Inputs.start
         )
     }

@@ -84,7 +84,7 @@ struct FurtherRingClockTests {
         let rig = ScheduleRig()
         try rig.make(ScheduleRig.confirmed)
         rig.world.wait(75)
-        let next = ScheduleRig(rig.world.restarted(uncleanStarts: 1, ScheduleRig.zones, after: 200))
+        let next = ScheduleRig(rig.world.restarted(uncleanStarts: 1, after: 200))
         next.world.wait(1)
         #expect(next.outcomes == ["unanswered"])
         #expect(try next.ask(.confirm(next.id("s"))).status == 200)

@@ -8,7 +8,7 @@ import Testing
 @Suite("Schedules over restarts and over years")
 struct ScheduleRestartTests {
     private func restarted(_ rig: ScheduleRig, after seconds: Int64, unclean: Int = 1) -> ScheduleRig {
-        ScheduleRig(rig.world.restarted(uncleanStarts: unclean, ScheduleRig.zones, after: seconds))
+        ScheduleRig(rig.world.restarted(uncleanStarts: unclean, after: seconds))
     }
 
     @Test(
@@ -57,7 +57,7 @@ struct ScheduleRestartTests {
         let phone = try rig.world.open("10", "phone")
         rig.world.wait(40)
         let first = try #require(rig.world.takeFrames(of: phone).of("offer").last)
-        let next = SwitchboardWorld(ScheduleRig.zones, stored: before, at: rig.world.now)
+        let next = SwitchboardWorld(stored: before, at: rig.world.now)
         let again = try next.open("10", "phone")
         next.wait(0)
         next.wait(1)
@@ -72,7 +72,7 @@ struct ScheduleRestartTests {
         var state = rig.world.kept.state(uncleanStarts: 0)
         let due = try #require(state.schedules.first?.next)
         state.schedules[0].next = due + .seconds(3_600)
-        let mended = SwitchboardWorld(ScheduleRig.zones, stored: state, at: rig.world.now)
+        let mended = SwitchboardWorld(stored: state, at: rig.world.now)
         mended.give(.deadlineReached)
         #expect(mended.kept.schedules.first?.next == due)
         let blind = SwitchboardWorld(stored: state, at: rig.world.now)
@@ -89,7 +89,7 @@ struct ScheduleRestartTests {
         rig.world.wait(41)
         let state = rig.world.kept.state(uncleanStarts: 1)
         let next = ScheduleRig(
-            SwitchboardWorld(ScheduleRig.zones, stored: state, at: SwitchboardWorld.start + .seconds(30))
+            SwitchboardWorld(stored: state, at: SwitchboardWorld.start + .seconds(30))
         )
         next.world.wait(20)
         #expect(next.outcomes == ["ringing"])
@@ -104,12 +104,12 @@ struct ScheduleRestartTests {
         let form = try ScheduleForm(body: Array(ScheduleRig.once.utf8))
         #expect(try rig.ask(.put(rig.id("once"), form)).status == 200)
         #expect(try rig.world.register(try principal("10"), "phone").status == 200)
-        let ahead = ScheduleRig(rig.world.restarted(uncleanStarts: 1, ScheduleRig.zones, after: 400 * 86_400))
+        let ahead = ScheduleRig(rig.world.restarted(uncleanStarts: 1, after: 400 * 86_400))
         ahead.world.wait(3_500)
         #expect(ahead.world.kept.schedules.map(\.id.text).sorted() == ["once", "s"])
         let state = ahead.world.kept.state(uncleanStarts: 1)
         let next = ScheduleRig(
-            SwitchboardWorld(ScheduleRig.zones, stored: state, at: SwitchboardWorld.start + .seconds(20))
+            SwitchboardWorld(stored: state, at: SwitchboardWorld.start + .seconds(20))
         )
         next.world.wait(25)
         #expect(next.world.switchboard.metrics.scheduledRings == 2, "both ring at their time")
@@ -120,7 +120,7 @@ struct ScheduleRestartTests {
         let rig = ScheduleRig()
         try rig.make(ScheduleRig.once)
         #expect(try rig.world.register(try principal("10"), "phone").status == 200)
-        let next = ScheduleRig(rig.world.restarted(uncleanStarts: 0, ScheduleRig.zones, after: 3 * 86_400))
+        let next = ScheduleRig(rig.world.restarted(uncleanStarts: 0, after: 3 * 86_400))
         next.world.wait(3_590)
         #expect(next.outcomes == [] && next.world.kept.schedules.count == 1)
         next.world.wait(20)

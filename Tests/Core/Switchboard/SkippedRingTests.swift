@@ -54,7 +54,7 @@ struct SkippedRingTests {
         let rig = ScheduleRig()
         try rig.make(ScheduleRig.confirmed)
         rig.world.wait(Int64(seconds))
-        let next = ScheduleRig(rig.world.restarted(uncleanStarts: 1, ScheduleRig.zones, after: 1_000))
+        let next = ScheduleRig(rig.world.restarted(uncleanStarts: 1, after: 1_000))
         next.world.wait(700)
         let due = seconds == 0 ? "The call was due at 2023-11-14T22:14:00.000Z" : "Ring 2 was due"
         let found = try skipped(next)

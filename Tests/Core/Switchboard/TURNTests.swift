@@ -29,9 +29,11 @@ struct TURNTests {
         return Switchboard(
             policy: policy,
             stored: StoredState(),
-            capabilities: Capabilities(),
-            turnCredentials: turnCredentials,
-            random: SystemRandomNumberGenerator(),
+            ports: .init(
+                capabilities: Capabilities(),
+                turnCredentials: turnCredentials,
+                random: SystemRandomNumberGenerator()
+            ),
             at: SwitchboardWorld.start
         )
     }

@@ -77,7 +77,7 @@ struct TrialRingTests {
         #expect(try again(rig.world) == first.text)
         #expect(try rig.ask(.ring(rig.id("s"), key: SignalID("l")))["code"] == "call_exists")
         rig.world.commit()
-        #expect(try again(rig.world.restarted(uncleanStarts: 1, ScheduleRig.zones)) == first.text)
+        #expect(try again(rig.world.restarted(uncleanStarts: 1)) == first.text)
         #expect(try rig.ask(.confirm(rig.id("s"))).status == 200)
         #expect(try again(rig.world) == first.text)
         rig.world.wait(16)

@@ -45,8 +45,7 @@ final class FuzzSwitchboard {
         switchboard = Switchboard(
             policy: Policy(),
             stored: stored,
-            capabilities: Capabilities(),
-            random: SeededGenerator(seed: 7),
+            ports: .init(capabilities: Capabilities(), random: SeededGenerator(seed: 7)),
             at: now
         )
         users = ["10", "11", "12"].compactMap { UserID($0) }.enumerated().map {

@@ -30,7 +30,7 @@ extension EveryTest {
         func store() {
             let store = RecordingStore()
             #expect(throws: ServerError.self) {
-                try gateway().open(store: store, push: SilentPushSender(), capabilities: EmptyCapabilityIssuer())
+                try gateway().open(store: store, push: SilentPushSender(), ports: .none)
             }
             #expect(store.calls == ["open", "close"])
         }
@@ -44,7 +44,7 @@ extension EveryTest {
                     as: node,
                     register: register,
                     push: SilentPushSender(),
-                    capabilities: { _ in EmptyCapabilityIssuer() }
+                    ports: { _ in .none }
                 )
             }
             #expect(register.calls == ["open", "close"])
@@ -64,7 +64,7 @@ extension EveryTest {
                     found.withLock { $0.append("\(response?.status ?? 0) \(response?.body ?? "")") }
                 }
             })
-            try gateway.open(store: store, push: SilentPushSender(), capabilities: EmptyCapabilityIssuer())
+            try gateway.open(store: store, push: SilentPushSender(), ports: .none)
             let wanted = ["starting", "store unavailable", "store in use"]
             #expect(found.withLock { $0 } == wanted.map { #"503 {"status":"\#($0)","version":"dev"}"# })
         }

@@ -82,7 +82,7 @@ private final class RunningNode {
             as: NodeConfiguration(id: try #require(NodeID("n")), listen: ("127.0.0.1", port)),
             register: register,
             push: SilentPushSender(),
-            capabilities: { _ in EmptyCapabilityIssuer() }
+            ports: { _ in .none }
         )
         let (gateway, isOver) = (gateway, isOver)
         _ = try WorkThread(named: "node") {

@@ -44,7 +44,7 @@ extension Switchboard {
     mutating func planSchedules(after step: Moment.Duration = .milliseconds(0)) -> Int {
         var changed = 0
         for record in directory.schedules.all {
-            guard policy.timeZoneRules(record.timeZone) != nil else {
+            guard ports.timeZones?.rules(named: record.timeZone) != nil else {
                 if case .weekly = record.recurrence.dates { noteUnknownZone(of: record) }
                 continue
             }

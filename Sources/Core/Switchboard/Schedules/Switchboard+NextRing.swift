@@ -30,7 +30,7 @@ extension Switchboard {
 
     /// Returns the first call of a schedule after a moment; `nil` = there is none, or the zone is unknown.
     func nextCall(of record: ScheduleRecord, after moment: Moment) -> Moment? {
-        policy.timeZoneRules(record.timeZone).flatMap { record.recurrence.next(after: moment, in: $0) }
+        ports.timeZones?.rules(named: record.timeZone).flatMap { record.recurrence.next(after: moment, in: $0) }
     }
 
     /// Stores a schedule for which the user is no longer rung; removes it if it has no further call.

@@ -56,7 +56,7 @@ extension Switchboard {
             case .change(let schedule, let form):
                 guard form.id == nil else { throw .invalid(named: "id", "cannot be changed") }
                 let earlier = try known(schedule, of: user)
-                let record = try form.applied(to: earlier, policy, at: turn.date)
+                let record = try form.applied(to: earlier, ports.timeZones, at: turn.date)
                 keep(record, isSet: !record.hasTimes(of: earlier), as: id)
             case .remove(let schedule):
                 forgetSpent(schedule, of: user)
@@ -118,7 +118,15 @@ extension Switchboard {
             throw exceeded(.schedules, "at most \(policy.schedulesPerUser) schedules for a user")
         }
         let salt = Int64(bitPattern: ports.random.next())
-        let record = try form.record(id, of: user, isOwn: !principal.isService, salt, policy, at: turn.date)
+        let record = try form.record(
+            id,
+            of: user,
+            isOwn: !principal.isService,
+            salt,
+            policy,
+            ports.timeZones,
+            at: turn.date
+        )
         keep(record.continuing(earlier), isSet: true, as: request)
     }
 
@@ -173,6 +181,7 @@ extension ScheduleForm {
         isOwn: Bool,
         _ salt: Int64,
         _ policy: Policy,
+        _ zones: (any TimeZoneSource)?,
         at date: Moment
     ) throws(WireError) -> ScheduleRecord {
         guard let at else { throw .invalid(named: "at", "missing") }
@@ -190,13 +199,13 @@ extension ScheduleForm {
             createdAt: date,
             salt: salt
         )
-        return try applied(to: bare, policy, at: date)
+        return try applied(to: bare, zones, at: date)
     }
 
     /// Returns a schedule with the members that the form has.
     fileprivate func applied(
         to earlier: ScheduleRecord,
-        _ policy: Policy,
+        _ zones: (any TimeZoneSource)?,
         at date: Moment
     ) throws(WireError) -> ScheduleRecord {
         var record = earlier
@@ -213,7 +222,7 @@ extension ScheduleForm {
         record.recurrence = Recurrence(dates, at: time)
         if !record.hasTimes(of: earlier) {
             record.lastOccurrence = nil
-            guard let rules = policy.timeZoneRules(record.timeZone) else {
+            guard let rules = zones?.rules(named: record.timeZone) else {
                 throw .invalid(named: "timeZone", "unknown; give a name of the tz database, such as Asia/Seoul")
             }
             record.next = record.recurrence.next(after: date, in: rules)

@@ -99,8 +99,7 @@ extension SimulatedWorld {
             Switchboard(
                 policy: policy,
                 stored: claimed.state,
-                capabilities: Capabilities(),
-                random: nodeRandom(),
+                ports: .init(capabilities: Capabilities(), random: nodeRandom()),
                 at: moment(of: node)
             )
         )

@@ -30,8 +30,11 @@ extension ScheduleWorld {
             Switchboard(
                 policy: policy,
                 stored: stored,
-                capabilities: Capabilities(),
-                random: SeededGenerator(seed: seed, stream: 100 + UInt64(run)),
+                ports: .init(
+                    capabilities: Capabilities(),
+                    timeZones: SimulatedZones(),
+                    random: SeededGenerator(seed: seed, stream: 100 + UInt64(run))
+                ),
                 at: moment
             )
         )
@@ -58,7 +61,6 @@ extension ScheduleWorld {
         policy.ringsPerCallee = 0
         policy.callsPerMinute = 60
         policy.withholdsDecisions = faults.contains(.withholding)
-        policy.timeZoneRules = { SimulatedZone(named: $0)?.rules }
         return policy
     }
 

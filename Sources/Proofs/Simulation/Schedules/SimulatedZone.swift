@@ -1,4 +1,10 @@
+import CallPorts
 import TimeZones
+
+/// The time zones of all worlds with schedules, as the server knows them.
+struct SimulatedZones: TimeZoneSource {
+    func rules(named name: String) -> TimeZoneRules? { SimulatedZone(named: name)?.rules }
+}
 
 /// A time zone whose clocks are always the same number of hours from UTC.
 struct SimulatedZone {

@@ -5,7 +5,7 @@ import Cluster
 import LibWebSockets
 import ServerLog
 import SocketIO
-import Switchboard
+package import Switchboard
 
 /// A gateway that is one node of several.
 extension Gateway {
@@ -16,19 +16,18 @@ extension Gateway {
         as configuration: NodeConfiguration,
         register: any OwnershipRegister,
         push: any PushSender,
-        capabilities: (_ secret: [UInt8]) -> any CapabilityIssuer,
-        turnCredentials: (any TURNCredentialIssuer)? = nil
+        ports: (_ secret: [UInt8]) -> Switchboard.Ports
     ) throws {
         let server = try listen()
         let secret = try answeringOperators { try register.open() }
-        let parts = SwitchboardPorts(push: push, capabilities: capabilities(secret), turnCredentials: turnCredentials)
         let node = Node(
             configuration,
             of: self,
             on: server,
             register: register,
             secret: secret,
-            switchboardPorts: parts
+            push: push,
+            ports: ports(secret)
         )
         do throws(ServerError) {
             try listenForOperatorsAfterOpening(on: server)

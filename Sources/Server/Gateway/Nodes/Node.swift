@@ -17,7 +17,8 @@ final class Node {
     unowned let gateway: Gateway
     let server: Server
     let register: any OwnershipRegister
-    private let switchboardPorts: SwitchboardPorts
+    private let push: any PushSender
+    private let ports: Switchboard.Ports
     /// The key with which the nodes prove to each other that they use the same database.
     let key: [UInt8]
 
@@ -56,13 +57,15 @@ final class Node {
         on server: Server,
         register: any OwnershipRegister,
         secret: [UInt8],
-        switchboardPorts: SwitchboardPorts
+        push: any PushSender,
+        ports: Switchboard.Ports
     ) {
         self.configuration = configuration
         self.gateway = gateway
         self.server = server
         self.register = register
-        self.switchboardPorts = switchboardPorts
+        self.push = push
+        self.ports = ports
         key = HMACSHA256.code(of: Array("ringline links".utf8), key: secret)
         machine = NodeMachine(node: configuration.id, at: gateway.now)
     }
@@ -191,7 +194,7 @@ final class Node {
         case .beginOwnership:
             guard let claimedStore else { return }
             self.claimedStore = nil
-            gateway.begin(with: claimedStore.store, claimedStore.state, switchboardPorts)
+            gateway.begin(with: claimedStore.store, claimedStore.state, push, ports)
         case .serve: gateway.passesEventsOn = false
         case .endOwnership(let epoch, let heir):
             gateway.endOwnership(releasingTo: heir)

@@ -13,10 +13,3 @@ package struct NodeConfiguration: Sendable {
         self.listen = listen
     }
 }
-
-/// The parts that a node uses only while it owns the calls.
-struct SwitchboardPorts {
-    let push: any PushSender
-    let capabilities: any CapabilityIssuer
-    let turnCredentials: (any TURNCredentialIssuer)?
-}

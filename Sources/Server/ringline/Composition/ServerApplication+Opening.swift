@@ -8,6 +8,7 @@ import Postgres
 import PostgresStore
 import SQLiteStore
 import ServerLog
+import Switchboard
 import Threads
 
 /// Opens the server's store, and says what is wrong if that fails.
@@ -21,8 +22,7 @@ extension ServerApplication {
             try gateway.open(
                 store: store,
                 push: push,
-                capabilities: parts.keys.capabilities,
-                turnCredentials: parts.coturn
+                ports: ports(parts.keys, parts.coturn)
             )
         }
         // A start that has failed, with a mistake in the URL for instance, has moved no calls.
@@ -72,11 +72,20 @@ extension ServerApplication {
             as: NodeConfiguration(id: id, listen: (nodes.listen.host, nodes.listen.port)),
             register: register,
             push: push,
-            capabilities: { secret in
+            ports: { secret in
                 keys.capabilityKeys.derive(from: secret, at: clock.now())
-                return keys.capabilities
-            },
-            turnCredentials: coturn
+                return ports(keys, coturn)
+            }
+        )
+    }
+
+    /// The ports of the switchboard.
+    private func ports(_ keys: Keys, _ coturn: CoturnCredentials?) -> Switchboard.Ports {
+        Switchboard.Ports(
+            capabilities: keys.capabilities,
+            turnCredentials: coturn,
+            timeZones: TimeZoneFiles(),
+            random: SystemRandomNumberGenerator()
         )
     }
 

@@ -1,3 +1,4 @@
+import CallPorts
 import Glibc
 import Threads
 import TimeZones
@@ -6,7 +7,7 @@ import TimeZones
 ///
 /// Each file is read when its zone is first asked for, on the thread that asks, and its rules are then kept in memory:
 /// files are small (less than 4 KiB), and few zones are in use. A name without a file is looked up again each time.
-final class TimeZoneFiles: Sendable {
+final class TimeZoneFiles: TimeZoneSource {
     /// The folder in which Debian and most other systems have the files.
     static let systemFolder = "/usr/share/zoneinfo"
 

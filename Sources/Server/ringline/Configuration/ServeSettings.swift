@@ -181,8 +181,6 @@ struct ServeSettings {
 
     private static func policy(_ source: SettingsSource) throws(UsageError) -> Policy {
         var policy = Policy()
-        let timeZones = TimeZoneFiles()
-        policy.timeZoneRules = { timeZones.rules(named: $0) }
         policy.ringTimeout = .milliseconds(try source[\.ringTimeout])
         policy.probeTimeout = .milliseconds(try source[\.probeTimeout])
         policy.grace = .milliseconds(try source[\.disconnectGrace])

@@ -5,6 +5,7 @@ import Gateway
 import Identity
 import MemoryStore
 import ServerLog
+import Switchboard
 import Threads
 
 /// A server that keeps everything in the memory of this process, with keys of this run: that of `ringline demo` and of
@@ -49,8 +50,11 @@ struct MemoryServer {
             try gateway.open(
                 store: MemoryCallStore(memory) { [weak gateway] report in gateway?.take(report) },
                 push: DemoPushSender(to: pushes) { [weak gateway] id, result in gateway?.take(id, result) },
-                capabilities: RingCapabilities(keys: capabilityKeys),
-                turnCredentials: turnCredentials
+                ports: Switchboard.Ports(
+                    capabilities: RingCapabilities(keys: capabilityKeys),
+                    turnCredentials: turnCredentials,
+                    random: SystemRandomNumberGenerator()
+                )
             )
         } catch { throw UsageError("\(error)") }
         return gateway

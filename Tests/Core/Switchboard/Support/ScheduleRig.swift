@@ -7,26 +7,23 @@ import TimeZones
 
 @testable import Switchboard
 
+/// The time zones of the system.
+struct SystemZones: TimeZoneSource {
+    func rules(named name: String) -> TimeZoneRules? {
+        guard TimeZoneName.isValid(name) else { return nil }
+        // A zone without a file is unknown.
+        return try? TimeZoneRules(tzif: Array(Data(contentsOf: URL(filePath: "/usr/share/zoneinfo/\(name)"))))
+    }
+}
+
 /// A world whose user 10 has a schedule that is due 40 seconds after the world's start: at 07:14 in Seoul.
 struct ScheduleRig {
     let world: SwitchboardWorld
 
     init(_ world: SwitchboardWorld) { self.world = world }
 
-    init(_ adjust: @escaping (inout Policy) -> Void = { _ in }) {
-        world = SwitchboardWorld {
-            Self.zones(&$0)
-            adjust(&$0)
-        }
-    }
-
-    /// Gives a policy the time zones of the system.
-    static func zones(_ policy: inout Policy) {
-        policy.timeZoneRules = { name in
-            guard TimeZoneName.isValid(name) else { return nil }
-            // A zone without a file is unknown.
-            return try? TimeZoneRules(tzif: Array(Data(contentsOf: URL(filePath: "/usr/share/zoneinfo/\(name)"))))
-        }
+    init(_ adjust: (inout Policy) -> Void = { _ in }) {
+        world = SwitchboardWorld(adjust)
     }
 
     static let daily = ScheduleRig.body(#""days":["mon","tue","wed","thu","fri","sat","sun"]"#)

@@ -85,8 +85,7 @@ final class SwitchboardWorld {
         switchboard = Switchboard(
             policy: policy,
             stored: stored,
-            capabilities: Capabilities(),
-            random: SeededGenerator(seed: seed),
+            ports: .init(capabilities: Capabilities(), timeZones: SystemZones(), random: SeededGenerator(seed: seed)),
             at: now
         )
     }

@@ -38,7 +38,7 @@ final class WrongClockRig {
     init(ahead: Int64 = 0) {
         error = ahead * 1_000
         time = ServerTime(ClockReading(boot: boot, wall: truth + ahead * 1_000))
-        world = SwitchboardWorld(ScheduleRig.zones, at: Moment(milliseconds: truth + ahead * 1_000))
+        world = SwitchboardWorld(at: Moment(milliseconds: truth + ahead * 1_000))
     }
 
     /// The seconds since the rig was made.
@@ -96,7 +96,7 @@ final class WrongClockRig {
         time = ServerTime(ClockReading(boot: boot, wall: wall))
         known = .agreeing
         let now = Moment(milliseconds: wall)
-        world = SwitchboardWorld(ScheduleRig.zones, stored: stored, seed: UInt64(second), at: now)
+        world = SwitchboardWorld(stored: stored, seed: UInt64(second), at: now)
         seen = 0
         world.wait(0)
         record()

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import Switchboard
 import Threads
 
 /// A store without data that records how it is used.
@@ -95,4 +96,9 @@ struct EmptyCapabilityIssuer: CapabilityIssuer {
         device: DeviceID,
         until: Moment
     ) -> String { "" }
+}
+
+extension Switchboard.Ports {
+    /// Ports of a switchboard that begins no call.
+    static var none: Self { Self(capabilities: EmptyCapabilityIssuer(), random: SystemRandomNumberGenerator()) }
 }

@@ -277,11 +277,11 @@ let core = wing(
 
         // Local times, and the rules of time zones.
         library("TimeZones", ["CallCore"], pure),
-        library("CallPorts", ["TimeZones", "CallCore"], pure),
+        library("CallPorts", ["TimeZones", "CallCore", "JSON"], pure),
         library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON"], pure),
         library(
             "Switchboard",
-            ["CallTrace", "CallPorts", "TimeZones", "CallCore", "CallWire", "JSON", deques, heaps],
+            ["CallPorts", "TimeZones", "CallCore", "CallWire", "JSON", deques, heaps],
             pure
         ),
 

@@ -114,6 +114,12 @@ struct ImportTests {
         expectNone(hosted, "an adapter imports CallPorts, not the switchboard")
     }
 
+    @Test("Only the executable imports CallTrace: a sentence of a verdict rebuilds nothing that decides")
+    func verdictsAreAPort() {
+        let importers = Package.modules.filter { $0.value.dependencies.contains("CallTrace") }.map(\.key)
+        #expect(importers == ["ringline"], "a CallExplainer instead of CallTrace")
+    }
+
     @Test("No module imports XCTest")
     func noXCTest() {
         expectNone(

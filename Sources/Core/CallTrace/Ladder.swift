@@ -3,7 +3,7 @@ package import CallCore
 /// The ladder of a call: who told whom what, and when.
 ///
 /// Everything that a reader sees is decided here: the lanes, the rows, their words and their times. `ringline explain`
-/// prints a ladder as text (``text``); a page gets it as JSON (``TimelineView/body(_:)``) and only draws it.
+/// prints a ladder as text (``text``); a page gets it as JSON (``Explanation/body``) and only draws it.
 package struct Ladder: Equatable, Sendable {
     /// A vertical line: a device of the caller, the server, the push services, or a device of the callee.
     package struct Lane: Equatable, Sendable {

@@ -9,6 +9,8 @@ extension Switchboard {
         let turnCredentials: (any TURNCredentialIssuer)?
         /// Knows the rules of time zones; `nil` = there is no zone, and so no schedule.
         let timeZones: (any TimeZoneSource)?
+        /// Explains calls to services; `nil` = their timelines have no verdict.
+        let explainer: (any CallExplainer)?
         /// The source of random numbers: a simulator uses a seeded one.
         var random: any RandomNumberGenerator
 
@@ -17,11 +19,13 @@ extension Switchboard {
             capabilities: any CapabilityIssuer,
             turnCredentials: (any TURNCredentialIssuer)? = nil,
             timeZones: (any TimeZoneSource)? = nil,
+            explainer: (any CallExplainer)? = nil,
             random: any RandomNumberGenerator
         ) {
             self.capabilities = capabilities
             self.turnCredentials = turnCredentials
             self.timeZones = timeZones
+            self.explainer = explainer
             self.random = random
         }
     }

@@ -138,7 +138,7 @@ struct LadderTests {
     @Test("A page gets the lanes and the rows that the terminal prints")
     func json() throws {
         let call = try explanation([offer, (2_000, "ended", #""reason":"answered_elsewhere""#)])
-        let text = String(decoding: TimelineView.body(call), as: UTF8.self)
+        let text = String(decoding: call.body, as: UTF8.self)
         #expect(text.contains(#""lanes":[{"kind":"caller","name":"caller 11","user":"11"}"#))
         #expect(text.contains(#"{"time":"+0 ms","from":0,"to":1,"arrives":true,"label":"offer","look":""}"#))
         #expect(text.contains(#"{"time":"","label":"2.0 s later","look":"faint"}"#))

@@ -1,6 +1,5 @@
 import CallCore
 import CallPorts
-import CallTrace
 import CallWire
 import DequeModule
 

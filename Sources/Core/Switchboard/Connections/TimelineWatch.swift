@@ -1,6 +1,30 @@
 import CallCore
 import CallPorts
-import CallTrace
+
+/// The facts of a call that every frame about its timeline repeats.
+struct WatchedCall: Equatable {
+    /// The number in the database.
+    let number: CallNumber
+    let id: CallID
+    let epoch: UInt32
+    let caller: UserID
+    let callee: UserID
+    let startedAt: Moment
+}
+
+extension WatchedCall {
+    /// The facts of a call with this record.
+    init(_ record: CallRecord) {
+        self.init(
+            number: record.number,
+            id: record.id,
+            epoch: record.epoch,
+            caller: record.caller,
+            callee: record.callee,
+            startedAt: record.startedAt
+        )
+    }
+}
 
 /// The calls that a service's connection watches (protocol, section 3.11).
 struct TimelineWatch {

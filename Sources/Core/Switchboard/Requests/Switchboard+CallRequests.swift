@@ -1,6 +1,5 @@
 package import CallCore
 import CallPorts
-import CallTrace
 import CallWire
 
 extension Switchboard {
@@ -105,13 +104,16 @@ extension Switchboard {
         by principal: Principal,
         as id: RequestID
     ) {
-        let body = TimelineView.body(
-            record,
-            withSignals(events, of: record),
+        let events = withSignals(events, of: record)
+        // A verdict may say why the call was hidden from a user, so the two users of the call do not get it.
+        let explainer = principal.isService ? ports.explainer : nil
+        let verdict = explainer?.verdict(
+            on: record,
+            events,
             devices: directory.devices(of: record.callee),
-            for: principal,
             at: turn.now
         )
+        let body = TimelineView.body(record, events, verdict: verdict, for: principal)
         turn.out.append(.reply(id, Reply(body: body)))
     }
 

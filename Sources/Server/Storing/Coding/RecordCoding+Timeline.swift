@@ -10,14 +10,7 @@ extension TimelineEvent {
         if case .other(_, let details) = self { return details }
         var json = JSONWriter()
         json.beginObject()
-        forEachDetail { name, detail in
-            json.name(name)
-            switch detail {
-            case .word(let text): json.plain(text)
-            case .text(let text): json.value(text)
-            case .number(let number): json.value(number)
-            }
-        }
+        json.details(of: self)
         json.endObject()
         return String(decoding: json.bytes.dropFirst().dropLast(), as: UTF8.self)
     }

@@ -1,4 +1,5 @@
 import CallPorts
+import CallTrace
 import Crypto
 import Gateway
 import Identity
@@ -85,6 +86,7 @@ extension ServerApplication {
             capabilities: keys.capabilities,
             turnCredentials: coturn,
             timeZones: TimeZoneFiles(),
+            explainer: Verdicts(),
             random: SystemRandomNumberGenerator()
         )
     }

@@ -37,7 +37,7 @@ final class DemoCalls: Sendable {
     }
 
     /// Returns the newest call that fits, with its ladder and its verdict, as JSON; `nil` = there is none.
-    func explain(_ choice: CallSelector) -> [UInt8]? { explanation(of: choice).map { TimelineView.body($0) } }
+    func explain(_ choice: CallSelector) -> [UInt8]? { explanation(of: choice)?.body }
 
     /// Returns the newest call that fits, explained as of now; `nil` = there is none.
     ///

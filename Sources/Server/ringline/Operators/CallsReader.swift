@@ -97,7 +97,7 @@ final class CallsReader: Sendable {
             let live = explanations.prefix { $0.record.endedAt == nil }
             let faults = try faults(origin, missing, among: reader.registeredKinds())
             return Overview.body(live: Array(live), ended: Array(explanations.dropFirst(live.count)), faults: faults)
-        case .timeline: return explanations.first.map { TimelineView.body($0) }
+        case .timeline: return explanations.first?.body
         case .calls, .namesakes: return CallList.body(explanations)
         }
     }

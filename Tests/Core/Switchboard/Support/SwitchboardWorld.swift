@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTrace
 import CallWire
 import JSON
 import SeededRandom
@@ -85,7 +86,12 @@ final class SwitchboardWorld {
         switchboard = Switchboard(
             policy: policy,
             stored: stored,
-            ports: .init(capabilities: Capabilities(), timeZones: SystemZones(), random: SeededGenerator(seed: seed)),
+            ports: .init(
+                capabilities: Capabilities(),
+                timeZones: SystemZones(),
+                explainer: Verdicts(),
+                random: SeededGenerator(seed: seed)
+            ),
             at: now
         )
     }

@@ -2,10 +2,23 @@ import CallCore
 import CallPorts
 import JSON
 
+extension Explanation {
+    /// The call's timeline with its ladder and its verdict as a JSON object, for a page of operators.
+    package var body: [UInt8] {
+        var json = JSONWriter(capacity: 4_096)
+        json.beginObject()
+        json.timeline(of: record, events.map { TimelineRecord(at: $0.at, event: $0.event) })
+        json.ladderMembers(of: self)
+        json.verdict(sentences)
+        json.endObject()
+        return json.bytes
+    }
+}
+
 /// The ladder of a call as JSON, for pages.
 extension JSONWriter {
     /// Writes what a page needs to draw the ladder of a call as members.
-    mutating func ladderMembers(of call: Explanation) {
+    fileprivate mutating func ladderMembers(of call: Explanation) {
         let ladder = call.ladder
         name("call")
         value(call.who)

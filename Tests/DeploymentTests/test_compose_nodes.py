@@ -40,7 +40,7 @@ def connections(node: str) -> int:
     networks = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
     address = run("docker", "inspect", "--format", networks, container(node)).split()[0]
     text = httpx.get(f"http://{address}:9090/metrics", trust_env=False, timeout=5).text
-    return int(float(re.search(r"^ringline_connections(?:{[^}]*})? (\S+)$", text, re.M)[1]))
+    return int(float(re.search(r"^ringline_tcp_connections(?:{[^}]*})? (\S+)$", text, re.M)[1]))
 
 
 class Phone:

@@ -10,7 +10,7 @@ package enum PacketRefusal: String, Sendable, CaseIterable {
     /// The bytes are not a packet.
     case syntax
     /// The packet is an event of a client that has not joined.
-    case notJoined = "stranger"
+    case notJoined = "not_joined"
     /// The packet is a CONNECT without a valid token.
     case token
 }

@@ -104,14 +104,15 @@ package struct Metrics: Sendable {
             /// Events of one call's timeline.
             case timeline
             /// Bytes stored for a user in a day.
-            case keptBytes = "kept_bytes"
+            case storedBytes = "stored_bytes"
             /// Rings of one caller to one callee.
             case ringsPerPair = "rings_per_pair"
             /// Rings of one callee by all callers.
             case ringsPerCallee = "rings_per_callee"
             /// Events that happen before the earlier events of a watched call are read.
             case watch
-            /// Callers that ring one callee at the same time; a further caller is told that the callee is busy.
+            /// Callers that ring one callee at the same time; a further caller is told that the callee is busy. The
+            /// timeline's word is `crowded`, so the metric has it too.
             case tooManyCallers = "crowded"
             /// Pages of the call directory that one user reads, and those that the user awaits.
             case directoryReads = "directory_reads"

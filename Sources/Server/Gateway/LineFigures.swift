@@ -2,7 +2,8 @@
 package struct LineFigures: Equatable, Sendable {
     /// The number of lines that could not be written.
     package var dropped: UInt64
-    /// The number of lines that were only counted in a sum, because strangers or accounts caused too many.
+    /// The number of lines that were only counted in a sum, because unauthenticated clients or accounts caused too
+    /// many.
     package var suppressed: UInt64
 
     /// Creates the figures; default no missing line.

@@ -5,72 +5,28 @@ import Switchboard
 /// The counters in Prometheus' text format (version 0.0.4).
 struct MetricsPage {
     private(set) var text = ""
+    /// The families that are also written under an old name, under that name.
+    private var formerText = ""
+    /// The family that is being written, if it has an old name.
+    private var former: (old: String, new: String)?
 
-    /// The values that do not come from the switchboard.
-    struct ServerFigures {
-        let version: String
-        let connections: Int
-        /// The number of commits that are not durable yet.
-        let commitsUnderWay: Int
-        /// When the served certificate expires, in seconds since 1970; `nil` without TLS.
-        let certificateExpiry: Int64?
-        /// The number of connections that were closed because they read too slowly.
-        let queueDrops: UInt64
-        /// The number of connects that were refused because their user connected too often.
-        let connectsRefused: UInt64
-        /// The number of Socket.IO sessions that were refused because their user had too many other sessions that had
-        /// not joined.
-        let unjoinedRefused: UInt64
-        /// The number of unauthenticated connections and sessions that were closed, by reason.
-        let unauthenticatedDropped: [(String, UInt64)]
-        /// The number of requests and upgrades that were refused before their path was looked at, by code.
-        let requestsRefused: [(String, UInt64)]
-        /// The number of requests and upgrades that were refused because of their `Origin`.
-        let originsRefused: UInt64
-        /// The number of packets that Socket.IO sessions refused themselves, by reason.
-        let packetsRefused: [(String, UInt64)]
-        let process: ProcessFigures
-        let logLines: LineFigures
-        /// The state of the issuer's published keys; `nil` where none are fetched.
-        let keySet: (ageSeconds: Int64, failures: UInt64, keys: Int)?
-        /// The figures of each service to which the server sends requests.
-        let outbound: [OutboundFigures]
-        let auditLines: LineFigures
-        /// The number of refused tokens, by cause.
-        let refusedTokens: [(cause: String, count: UInt64)]
-        /// The number of leaps of the wall clock.
-        let clockLeaps: UInt64
-        /// How far the wall clock is ahead of the server's clock, in milliseconds.
-        let clockDifference: Int64
-        /// The figures of one node of several; `nil` if the server owns its store alone.
-        var node: NodeFigures?
-    }
-
-    /// The figures of a server that is one node of several.
-    struct NodeFigures {
-        /// Whether this node owns the calls.
-        let isOwner: Bool
-        /// Whether this node serves clients, as `/readyz` says.
-        let isReady: Bool
-        /// The number of the newest ownership that this node knows of; 0 = it knows of none yet.
-        let epoch: UInt64
-        /// How often this node has claimed the calls since its start.
-        let takeovers: UInt64
-        /// The established links: on the owner one for each other node, on any other node one to the owner.
-        let links: Int
-        /// The events that this node has sent to the owner and that the owner has not confirmed.
-        let unconfirmedEvents: Int
-        /// How many connections this node has closed, and how many requests it has refused, because too much waited for
-        /// an owner.
-        let waitingRefused: UInt64
-        /// The bytes of events that wait at this node for an owner.
-        let waitingBytes: Int
-    }
+    /// The metrics that were renamed after 0.2, with their old names.
+    ///
+    /// For one release each is also written under its old name, so that dashboards and alerts go on. Label values have
+    /// no such copy: a sum over a metric would count it twice.
+    static let formerNames: [(old: String, new: String)] = [
+        ("ringline_connections", "ringline_tcp_connections"),
+        ("ringline_sessions", "ringline_device_connections"),
+        ("ringline_sessions_backlogged", "ringline_device_connections_backlogged"),
+        ("ringline_sessions_opened_total", "ringline_device_connections_opened_total"),
+        ("ringline_session_closes_total", "ringline_device_connection_closes_total"),
+        ("ringline_strangers_dropped_total", "ringline_unauthenticated_dropped_total"),
+    ]
 
     init(_ metrics: Metrics, calls: [CallState: Int], _ surroundings: ServerFigures) {
         begin("ringline_build_info", "gauge", "Always 1; the label is the version.")
         line("ringline_build_info", "{version=\"\(surroundings.version)\"}", "1")
-        addSessions(metrics, surroundings)
+        addConnections(metrics, surroundings)
         addCalls(metrics, calls)
         addLimits(metrics, surroundings)
         histogram("ringline_ack_seconds", "Time from a signal to its ack.", metrics.ackMilliseconds)
@@ -95,7 +51,7 @@ struct MetricsPage {
         )
         counter(
             "ringline_log_lines_suppressed_total",
-            "Log lines only counted in a sum, because strangers or accounts caused too many.",
+            "Log lines only counted in a sum, because unauthenticated clients or accounts caused too many.",
             surroundings.logLines.suppressed
         )
         addTokens(surroundings)
@@ -106,7 +62,7 @@ struct MetricsPage {
         )
         counter(
             "ringline_audit_lines_suppressed_total",
-            "Audit log lines only counted in a sum, because strangers or accounts caused too many.",
+            "Audit log lines only counted in a sum, because unauthenticated clients or accounts caused too many.",
             surroundings.auditLines.suppressed
         )
         counter("ringline_clock_leaps_total", "Leaps of the wall clock.", surroundings.clockLeaps)
@@ -115,6 +71,7 @@ struct MetricsPage {
         line("ringline_clock_offset_seconds", "", Self.seconds(surroundings.clockDifference))
         if let node = surroundings.node { addNode(node) }
         addProcess(surroundings.process)
+        text += formerText
     }
 
     private mutating func addNode(_ node: NodeFigures) {
@@ -140,21 +97,22 @@ struct MetricsPage {
         gauge("ringline_node_waiting_bytes", "Bytes of events that wait for an owner.", node.waitingBytes)
     }
 
-    private mutating func addSessions(_ metrics: Metrics, _ surroundings: ServerFigures) {
+    private mutating func addConnections(_ metrics: Metrics, _ surroundings: ServerFigures) {
         // The codes that an alert may query exist from the first scrape on. Otherwise an alert would miss the first
         // increment.
         var closes = metrics.closes
         for code in [1001, 4400, 4401, 4403, 4409, 4429] as [UInt16] { closes[code, default: 0] += 0 }
         closes[4408, default: 0] += surroundings.queueDrops
-        gauge("ringline_connections", "Open sockets, HTTP and WebSocket together.", surroundings.connections)
-        gauge("ringline_sessions", "Open connections of devices.", metrics.connections)
+        gauge("ringline_tcp_connections", "Open sockets, HTTP and WebSocket together.", surroundings.connections)
+        gauge("ringline_device_connections", "Open connections of devices.", metrics.connections)
         let backlogged = "Connections that read too slowly; their senders wait."
-        gauge("ringline_sessions_backlogged", backlogged, metrics.backlogged)
+        gauge("ringline_device_connections_backlogged", backlogged, metrics.backlogged)
         gauge("ringline_watches", "Connections of services that watch calls.", metrics.timelineWatchers)
         counter("ringline_watch_events_total", "Timeline events sent to services that watch.", metrics.timelineFrames)
-        counter("ringline_sessions_opened_total", "Connections of devices opened.", metrics.connectionsOpened)
+        let opened = metrics.connectionsOpened
+        counter("ringline_device_connections_opened_total", "Connections of devices opened.", opened)
         counters(
-            "ringline_session_closes_total",
+            "ringline_device_connection_closes_total",
             "Connections closed by the server, by close code.",
             "code",
             closes.map { ("\($0)", $1) }
@@ -165,8 +123,8 @@ struct MetricsPage {
             surroundings.queueDrops
         )
         counters(
-            "ringline_strangers_dropped_total",
-            "Unauthenticated connections and Socket.IO sessions (strangers) closed to make room.",
+            "ringline_unauthenticated_dropped_total",
+            "Unauthenticated connections and Socket.IO sessions closed to make room.",
             "reason",
             surroundings.unauthenticatedDropped
         )
@@ -219,7 +177,7 @@ struct MetricsPage {
             line("ringline_signals_total", "{kind=\"\(kind.rawValue)\"}", "\(metrics.signals[kind])")
         }
         counter("ringline_delivered_total", "Relayed frames handed to connections.", metrics.delivered)
-        counter("ringline_revocations_total", "Revocations: users logged out everywhere.", metrics.revocations)
+        counter("ringline_revocations_total", "Revocations of a user's tokens.", metrics.revocations)
         counters(
             "ringline_refusals_total",
             "Frames and requests refused, by error code.",
@@ -315,10 +273,16 @@ struct MetricsPage {
 
     private mutating func begin(_ name: String, _ type: String, _ help: String) {
         text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+        former = Self.formerNames.first { $0.new == name }
+        guard let old = former?.old else { return }
+        formerText += "# HELP \(old) Old name of \(name); goes in the next release.\n# TYPE \(old) \(type)\n"
     }
 
     private mutating func line(_ name: String, _ labels: String, _ value: String) {
         text += "\(name)\(labels) \(value)\n"
+        guard let former else { return }
+        // A line of a histogram adds a suffix to the family's name.
+        formerText += "\(former.old)\(name.dropFirst(former.new.count))\(labels) \(value)\n"
     }
 
     private mutating func gauge(_ name: String, _ help: String, _ value: Int) {

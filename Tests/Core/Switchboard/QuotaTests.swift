@@ -75,7 +75,7 @@ struct QuotaTests {
         let later = try world.open("11", "a2")
         world.send(later, SwitchboardWorld.offer("c-3", to: "12"))
         #expect(world.takeFrames(of: later).ack != nil)
-        #expect(world.switchboard.metrics.limited[.keptBytes] >= 2)
+        #expect(world.switchboard.metrics.limited[.storedBytes] >= 2)
     }
 
     @Test("A user whose quota is used up takes, declines and ends calls, and sends nothing else")

@@ -39,7 +39,7 @@ def test_a_wall_clock_a_day_ahead_for_a_second_and_a_half_disconnects_no_client(
         late.fence()
         assert late.ask(type="offer", to="14", callId=f"d-{number}", sdp="v=0\r\n")["type"] == "ack"
     visitor.fence()
-    assert sample(world.server, "ringline_session_closes_total", code="4401") == 0
+    assert sample(world.server, "ringline_device_connection_closes_total", code="4401") == 0
     assert sample(world.server, "ringline_calls_ended_total", reason="unanswered") == 0
 
 

@@ -132,12 +132,12 @@ def desktop(browser, pages, web_server, web_push, make_world, tmp_path):  # noqa
 @pytest.fixture
 def closed(desktop, web_server):
     """Hanako's computer after she has closed the app, in which she had enabled Web Push."""
-    connections = sample(web_server, "ringline_sessions")
+    connections = sample(web_server, "ringline_device_connections")
     phone = desktop.opens_the_app()
     assert phone.do("return phone.ringline.enableWebPush()") == "granted"
     phone.page.close()
     # A page that has got the offer and answered the probe is not pushed when it closes.
-    eventually(lambda: sample(web_server, "ringline_sessions") == connections)
+    eventually(lambda: sample(web_server, "ringline_device_connections") == connections)
     return desktop
 
 
@@ -282,9 +282,9 @@ def test_a_newcomer_is_rung_with_the_page_of_the_documentation(newcomer, browser
         newcomer.opens(hanako, HANAKO, "Hanako")
         hanako.click("text=Ring here while this page is closed")
         hanako.wait_for_selector("text=notifications: granted")
-        connections = sample(newcomer.server, "ringline_sessions")
+        connections = sample(newcomer.server, "ringline_device_connections")
         hanako.close()
-        eventually(lambda: sample(newcomer.server, "ringline_sessions") == connections - 1)
+        eventually(lambda: sample(newcomer.server, "ringline_device_connections") == connections - 1)
         taro.fill("#peer", HANAKO)
         taro.click("#call")
         its.gets("call.incoming")

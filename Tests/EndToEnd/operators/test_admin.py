@@ -30,7 +30,7 @@ def total(server, word: str, **labels) -> float:
 
 def connections(server) -> int:
     """Returns the number of open connections of devices."""
-    return int(families(server)["ringline_sessions"].samples[0].value)
+    return int(families(server)["ringline_device_connections"].samples[0].value)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
@@ -52,10 +52,10 @@ def test_metrics_are_prometheus_text(world):
     assert len(names) == len(set(names)), "a sample occurs twice"
 
 
-def test_there_are_metrics_of_sessions_calls_signals_acks_pushes_and_the_store(world):
+def test_there_are_metrics_of_connections_calls_signals_acks_pushes_and_the_store(world):
     taro, hanako = world.call("c-1")
     text = world.server.metrics_text()
-    for word in ("session", "call", "signal", "ack", "push", "store"):
+    for word in ("connection", "call", "signal", "ack", "push", "store"):
         assert any(word in name for name in families(world.server)), f"nothing about {word}:\n{text}"
     histograms = [family for family in families(world.server).values() if family.type == "histogram"]
     assert any("ack" in family.name for family in histograms)
@@ -112,7 +112,7 @@ def test_the_admin_listener_accepts_no_client(world, path):
         assert raw.status == 404, raw.head
     polled = get(world.server, f"/socket.io/?EIO=4&transport=polling&token={token}")
     assert polled.status_code == 404
-    assert total(world.server, "ringline_sessions") == 0
+    assert total(world.server, "ringline_device_connections") == 0
 
 
 def test_no_metric_carries_a_user_or_a_call(world):

@@ -27,6 +27,10 @@ RULES = yaml.safe_load(RULES_PATH.read_text())
 ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"]}
 TESTS_PATH = ROOT / "Tests/Monitoring/alerts.test.yaml"
 PAGES = ROOT / "Sources/Server/ringline/ringline.docc"
+# The renamed metrics, by their old names.
+FORMER = dict(
+    re.findall(r'\("(ringline_\w+)", "(ringline_\w+)"\)', (ROOT / "Sources/Server/Gateway/MetricsPage.swift").read_text())
+)
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +105,7 @@ def test_dashboard_and_rules_query_only_served_metrics(page, make_server, certif
     # Those of nodes are served by one node of several only; NodeMetricsTests checks them on the page.
     of_nodes = set(re.findall(r'"(ringline_node_[a-z_]+)"', (ROOT / "Sources/Server/Gateway/MetricsPage.swift").read_text()))
     assert len(of_nodes) == 8
+    families = [family for family in families if family.name not in {name.removesuffix("_total") for name in FORMER}]
     served = {sample.name for family in families for sample in family.samples} | of_nodes
     asked = {name for expression in dashboard_expressions() for name in names_in(expression)}
     in_rules = {name for rule in ALERTS.values() for name in names_in(rule["expr"])}
@@ -115,6 +120,25 @@ def test_dashboard_and_rules_query_only_served_metrics(page, make_server, certif
     for expression in dashboard_expressions() + [rule["expr"] for rule in ALERTS.values()]:
         for group in re.findall(r"by \(([^)]*)\)", expression):
             assert set(re.split(r",\s*", group)) <= labels | {"job", "instance"}, expression
+
+
+def test_a_renamed_metric_is_also_served_under_its_old_name(page):
+    families = {family.name: family for family in text_string_to_metric_families(page)}
+    assert len(FORMER) == 6
+    for old, new in FORMER.items():
+        former, family = families[old.removesuffix("_total")], families[new.removesuffix("_total")]
+        assert former.documentation == f"Old name of {new}; goes in the next release."
+        assert former.type == family.type
+        assert [(each.name, each.labels, each.value) for each in former.samples] == [
+            (each.name.replace(new, old), each.labels, each.value) for each in family.samples
+        ]
+        assert f"| `{new}" in (PAGES / "Metrics.md").read_text() and f"| `{old}` | `{new}` |" in (PAGES / "Metrics.md").read_text()
+    assert sample_of(families, "ringline_sessions") == sample_of(families, "ringline_device_connections") > 0
+    assert sample_of(families, "ringline_connections") == sample_of(families, "ringline_tcp_connections") > 0
+
+
+def sample_of(families: dict, name: str) -> float:
+    return families[name].samples[0].value
 
 
 def test_the_dashboard_has_a_valid_layout_and_valid_expressions(promtool, tmp_path):
@@ -180,7 +204,7 @@ def test_a_connection_that_reads_too_slowly_is_closed_and_counted_as_a_queue_dro
         for round in range(9):
             caller.ask(type="offer", callId=f"c{number}", sdp=samples.OFFER + f"a=x-{round}:{'x' * 44_000}\r\n")
         number += 1
-    assert sample(world.server, "ringline_session_closes_total", code="4408") == 1
+    assert sample(world.server, "ringline_device_connection_closes_total", code="4408") == 1
     stuck.close()
 
 

@@ -84,7 +84,7 @@ async def restart(old, new, new_url: str) -> list[Client]:
     stop.set()
     await asyncio.gather(*talks)
     counts = metrics(new)
-    assert counts["ringline_sessions",] == CONNECTIONS
+    assert counts["ringline_device_connections",] == CONNECTIONS
     assert counts["ringline_calls", "ringing"] == CALLS, "every call still rings"
 
     async def finish(number: int):

@@ -64,6 +64,6 @@ extension Switchboard {
     mutating func quotaRefusal(of user: UserID) -> WireError? {
         guard let seconds = limits.quotas.secondsUntilRefill(of: user, at: turn.now) else { return nil }
         let rule = "at most \(policy.storedBytesPerDay) bytes a day are stored for a user"
-        return exceeded(.keptBytes, rule, retryAfterSeconds: seconds)
+        return exceeded(.storedBytes, rule, retryAfterSeconds: seconds)
     }
 }

@@ -71,7 +71,7 @@ struct DocumentTests {
 
     @Test("The documents name only settings that exist")
     func noForeignSettings() {
-        let known = Set(Setting.all.map(\.variable))
+        let known = Set(Setting.all.flatMap(\.names).map(Setting.variable))
         let scripts: Set<String> = [
             "RINGLINE_STRICT", "RINGLINE_BINARY", "RINGLINE_SIMULATE", "RINGLINE_PYTHON", "RINGLINE_CONFIG",
             "RINGLINE_KILLS", "RINGLINE_FAULTS", "RINGLINE_TEST_STORE",
@@ -100,6 +100,26 @@ struct DocumentTests {
             return suffixes.first { name.hasSuffix($0) }.map { String(name.dropLast($0.count)) } ?? name
         }
         expectNone(Set(named).subtracting(Self.metrics).sorted(), "a metric that the server does not have")
+    }
+
+    @Test("Only the tables of old names have the old name of a metric or a setting")
+    func oldNames() {
+        let source = Repository.text(of: "Sources/Server/Gateway/MetricsPage.swift")
+        let metrics = source.matches(of: /\("(ringline_[a-z_]+)", "ringline_[a-z_]+"\)/).map { String($0.1) }
+        let settings = Setting.all.compactMap(\.formerName)
+        #expect(metrics.count >= 6 && settings.count >= 2, "the old names are found in the sources")
+        let tables: Set<String> = [
+            "Deploy/CHANGELOG.md", "Sources/Server/ringline/ringline.docc/Metrics.md",
+            "Sources/Server/ringline/ringline.docc/Settings.md",
+        ]
+        let names = Set(metrics + settings + settings.map(Setting.variable))
+        for path in Repository.files
+        where !tables.contains(path) && (path.hasPrefix("Deploy/") || path.contains(".docc/") || path.hasSuffix(".md"))
+        {
+            let words = Repository.text(of: path).split { !$0.isASCII || !($0.isLetter || "_-".contains($0)) }
+            let found = Set(words.map { String($0.drop { $0 == "-" }) }).intersection(names)
+            expectNone(found.sorted().map { "\(path): \($0)" }, "an old name; the table of old names has the new one")
+        }
     }
 
     /// The metrics of the server: every string literal in the sources that begins with `ringline_`.

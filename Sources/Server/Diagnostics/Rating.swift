@@ -11,7 +11,7 @@ package enum Rating {
         return descriptors(hard: Int(clamping: limit.rlim_max), wanted: wanted)
     }
 
-    /// Rates a hard limit for a number of connections; `nil` = the server has no `--max-connections`.
+    /// Rates a hard limit for a number of connections; `nil` = the server has no `--max-tcp-connections`.
     ///
     /// The server raises its soft limit by itself.
     package static func descriptors(hard: Int, wanted: Int?) -> Finding {
@@ -21,7 +21,7 @@ package enum Rating {
         let connections = max(0, min(hard, 1 << 20) - 128)
         if let wanted, wanted > connections {
             let text =
-                "the hard limit of \(hard) is enough for \(connections) connections, but --max-connections is \(wanted)"
+                "the hard limit of \(hard) is enough for \(connections) connections, but --max-tcp-connections is \(wanted)"
             return .error(subject, text, fix: fix)
         }
         if wanted == nil, connections < 10_000 {

@@ -238,7 +238,7 @@ def test_the_fifth_long_poll_of_a_call_is_429(world):
 
 
 def test_a_user_over_the_daily_quota_only_takes_and_ends_calls(make_server, make_world):
-    world = make_world(make_server("--kept-bytes-per-day", 100_000))
+    world = make_world(make_server("--stored-bytes-per-day", 100_000))
     taro, hanako = world.call("c-1")
     while (reply := taro.reply_to(taro.send(type="info", callId="c-1", data="x" * 9000)))["type"] == "ack":
         pass

@@ -85,7 +85,7 @@ def mutated(chance: random.Random, text: bytes) -> bytes:
 
 @pytest.mark.timeout(120 + CONNECTIONS // (1 if LAUNCHER else 50))
 def test_the_server_keeps_serving_after_any_bytes(make_server, make_world):
-    server = make_server("--max-connections", 300)
+    server = make_server("--max-tcp-connections", 300)
     world = make_world(server)
     kinds = pieces(world.token("11"))
     answered = 0

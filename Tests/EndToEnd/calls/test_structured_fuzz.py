@@ -210,7 +210,7 @@ async def watch(url: str, token: str, frames: Frames, tally: Tally, where: str):
 
 @pytest.mark.timeout(120 + FRAMES // 1000)
 def test_frames_with_any_contents_get_replies_and_reach_no_other_user(make_server, make_world, capsys):
-    server = make_server("--max-connections", 500)
+    server = make_server("--max-tcp-connections", 500)
     world = make_world(server)
     tally = Tally()
 

@@ -56,6 +56,53 @@ def test_a_configuration_that_serve_refuses_is_printed_and_fails():
     assert "soon" in result.stdout
 
 
+# Settings under their old names
+
+
+@pytest.mark.parametrize("way", ["option", "variable", "file"])
+def test_a_setting_is_accepted_under_its_old_name_with_a_warning(make_server, make_world, tmp_path, way):
+    file = tmp_path / "ringline.conf"
+    file.write_text("kept-bytes-per-day = 100000\n")
+    options, environment, shown, said = {
+        "option": (
+            ["--kept-bytes-per-day", "100000"], {}, "option --kept-bytes-per-day",
+            "--kept-bytes-per-day is the old name of --stored-bytes-per-day",
+        ),
+        "variable": (
+            [], {"RINGLINE_KEPT_BYTES_PER_DAY": "100000"}, "variable RINGLINE_KEPT_BYTES_PER_DAY",
+            "RINGLINE_KEPT_BYTES_PER_DAY is the old name of RINGLINE_STORED_BYTES_PER_DAY",
+        ),
+        "file": (
+            ["--config", file], {}, "file, as kept-bytes-per-day",
+            "config: kept-bytes-per-day is the old name of config: stored-bytes-per-day",
+        ),
+    }[way]  # fmt: skip
+    config = run("config", *options, environment=environment)
+    assert re.fullmatch(rf"100000 +{shown}", lines(config)["stored-bytes-per-day"])
+    assert said in config.stderr and "unknown setting" not in config.stderr
+    doctor = run("doctor", "--offline", "--data", tmp_path / "none", *options, environment=environment)
+    assert f"warning  settings: {said}, and goes in the next release. Fix: " in doctor.stdout
+    world = make_world(make_server(*options, environment=environment))
+    assert world.server.errors().count(said) == 1
+    taro, _ = world.call("c-1")
+    while (reply := taro.reply_to(taro.send(type="info", callId="c-1", data="x" * 9000)))["type"] == "ack":
+        pass
+    assert reply["code"] == "rate_limited"
+
+
+def test_a_setting_under_both_of_its_names_is_refused(tmp_path):
+    both = ["--max-tcp-connections", "10"]
+    said = "--max-tcp-connections and RINGLINE_MAX_CONNECTIONS are two names of one setting: give only the first"
+    for command in ("config", "serve"):
+        result = run(command, *both, "--data", tmp_path / "data", environment={"RINGLINE_MAX_CONNECTIONS": "9"})
+        assert result.returncode == 1 and said in result.stderr
+
+
+def test_the_help_has_no_old_name():
+    assert "bytes-per-day" in (text := run("serve", "--help").stdout) and "kept-bytes" not in text
+    assert "max-connections" not in text + run("config", "--table").stdout
+
+
 def test_the_table_is_the_one_on_the_page_settings():
     result = run("config", "--table")
     assert result.returncode == 0

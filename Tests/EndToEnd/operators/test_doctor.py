@@ -269,9 +269,9 @@ def test_too_few_descriptors_for_the_wanted_connections_are_an_error(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
 
-    grade, text = doctor(tmp_path, "--max-connections", 5000, code=1, preexec_fn=limit)["file descriptors"]
+    grade, text = doctor(tmp_path, "--max-tcp-connections", 5000, code=1, preexec_fn=limit)["file descriptors"]
     assert grade == "error" and "5000" in text and "LimitNOFILE" in text
-    assert doctor(tmp_path, "--max-connections", 500, code=0, preexec_fn=limit)["file descriptors"][0] == "ok"
+    assert doctor(tmp_path, "--max-tcp-connections", 500, code=0, preexec_fn=limit)["file descriptors"][0] == "ok"
 
 
 @pytest.mark.parametrize("option, subject", [("--listen", "listen"), ("--admin-listen", "admin listen")])

@@ -74,7 +74,7 @@ def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
             assert len(acks) == each + 1 and acks == sorted(acks)
     after = worked(world.server)
     assert all(after[name] > before[name] + 50 for name in before), f"{before} {after}"
-    assert total(world.server, "connections") >= 200
+    assert total(world.server, "ringline_tcp_connections") >= 200
 
 
 def test_requests_and_connections_on_different_loops_reach_each_other(world):
@@ -105,7 +105,7 @@ def test_an_unauthorised_client_is_refused_on_every_loop(world):
         assert RawSocket(world.server.port, world.token("11"), headers=["Origin: https://evil.example"]).status == 403
         assert httpx.get(f"{world.server.url}/api/me/devices", trust_env=False).status_code == 401
         assert httpx.get(f"{world.server.url}/nowhere", trust_env=False).status_code == 404
-    assert total(world.server, "sessions_opened") == 0
+    assert total(world.server, "ringline_device_connections_opened") == 0
 
 
 def test_an_abandoned_long_poll_is_forgotten(world):
@@ -120,7 +120,7 @@ def test_an_abandoned_long_poll_is_forgotten(world):
                 trust_env=False,
                 timeout=0.05,
             )
-    eventually(lambda: total(world.server, "connections") <= 3)
+    eventually(lambda: total(world.server, "ringline_tcp_connections") <= 3)
 
 
 def test_on_every_loop_a_reader_that_stops_reading_is_closed_and_its_sender_refused(world):
@@ -253,7 +253,7 @@ def test_a_second_server_reports_that_the_port_is_taken(world, tmp_path, options
 
 
 def test_the_limit_of_connections_holds_over_all_loops(make_server, make_world):
-    world = make_world(make_server(*LOOPS, "--max-connections", 30))
+    world = make_world(make_server(*LOOPS, "--max-tcp-connections", 30))
     sockets = [RawSocket(world.server.port, world.token(f"u{number}")) for number in range(29)]
     for _ in range(20):
         with pytest.raises((AssertionError, OSError)):

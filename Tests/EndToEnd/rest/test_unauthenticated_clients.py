@@ -55,7 +55,7 @@ def honest(port: int, address: str) -> float:
 
 
 def dropped(server, reason: str) -> float:
-    return sample(server, "ringline_strangers_dropped_total", reason=reason)
+    return sample(server, "ringline_unauthenticated_dropped_total", reason=reason)
 
 
 # Incomplete requests, and the number of connections
@@ -95,7 +95,7 @@ def test_twelve_thousand_half_requests_keep_no_client_out(world, addresses):
             assert honest(world.server.port, address) < 15
         assert connection.fence() == [], "an open connection is not disturbed"
         assert sum(dropped(world.server, reason) for reason in ("handshakes", "slow")) > 8_000
-        assert sample(world.server, "ringline_connections") < 4_000
+        assert sample(world.server, "ringline_tcp_connections") < 4_000
 
 
 def test_a_slow_client_of_another_address_is_not_dropped(world):
@@ -109,7 +109,7 @@ def test_a_slow_client_of_another_address_is_not_dropped(world):
 
 
 def test_unauthenticated_sockets_make_room_for_new_clients(make_server, make_world):
-    world = make_world(make_server("--max-connections", 20))
+    world = make_world(make_server("--max-tcp-connections", 20))
     connections = [world.connect(f"u{number}") for number in range(5)]
     client = httpx.Client(
         base_url=world.server.url, trust_env=False, headers={"Authorization": f"Bearer {world.token()}"}

@@ -25,7 +25,7 @@ TAKE_OVER_SECONDS = 12
 # Options that name something of one process, or a limit that each node applies to its own clients.
 OF_ONE_PROCESS = {
     "--listen", "--admin-listen", "--data", "--store", "--store-password-file", "--config", "--loops", "--audit-log",
-    "--wait-for-data", "--max-connections", "--connects-per-minute", "--trusted-proxy",
+    "--wait-for-data", "--max-tcp-connections", "--connects-per-minute", "--trusted-proxy",
 }  # fmt: skip
 # Options that name the keys of tokens. A test that sets one mints its tokens itself.
 OF_KEYS = {"--jwt-secret-file", "--jwt-public-key-file", "--jwks-file", "--jwks-url"}

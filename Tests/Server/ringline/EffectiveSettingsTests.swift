@@ -28,6 +28,17 @@ struct EffectiveSettingsTests {
         #expect(try line("data", source) == ["data", "/flag", "option", "--data"])
     }
 
+    @Test("The old name under which a value is given is shown")
+    func formerName() throws {
+        let name = "stored-bytes-per-day"
+        var source = SettingsSource(file: ["kept-bytes-per-day": "1"])
+        #expect(try line(name, source) == ["stored-bytes-per-day", "1", "file,", "as", "kept-bytes-per-day"])
+        source.environment["RINGLINE_KEPT_BYTES_PER_DAY"] = "2"
+        #expect(try line(name, source).suffix(3) == ["2", "variable", "RINGLINE_KEPT_BYTES_PER_DAY"])
+        source.flags["kept-bytes-per-day"] = ["3"]
+        #expect(try line(name, source).suffix(3) == ["3", "option", "--kept-bytes-per-day"])
+    }
+
     @Test("All values of a repeatable setting are shown")
     func repeated() throws {
         let source = SettingsSource(flags: ["stun-url": ["stun:a:1", "stun:b:2"]])

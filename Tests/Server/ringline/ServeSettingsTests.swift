@@ -22,11 +22,12 @@ struct ServeOptionTests {
     func table() {
         // `options()` also finds the options that sentences of the help mention. They are options of settings, too.
         #expect(options().subtracting(["trust-register"]) == Set(Setting.all.map(\.name)))
-        #expect(Set(Setting.all.map(\.name)).count == Setting.all.count)
-        #expect(Set(Setting.all.map(\.variable)).count == Setting.all.count)
+        let names = Setting.all.flatMap(\.names)
+        #expect(Set(names).count == names.count)
+        #expect(Set(names.map(Setting.variable)).count == names.count)
     }
 
-    @Test("The value of an option is kept under the name of its setting", arguments: Setting.all.map(\.name))
+    @Test("The value of an option is kept under its name, old or new", arguments: Setting.all.flatMap(\.names))
     func reach(_ name: String) throws {
         let command = try ServeCommand.parse(["--\(name)", "value-of-it"])
         #expect(command.options.flags.filter { !$0.value.isEmpty } == [name: ["value-of-it"]])
@@ -115,7 +116,7 @@ struct ServeSettingsTests {
     func given() throws {
         let settings = try settings([
             "admin-listen": "none", "data": ":memory:", "ring-timeout": "20", "probe-timeout": "0.5",
-            "disconnect-grace": "3", "busy-policy": "busy", "apns-environment": "sandbox", "max-connections": "7",
+            "disconnect-grace": "3", "busy-policy": "busy", "apns-environment": "sandbox", "max-tcp-connections": "7",
             "loops": "4", "trusted-proxy": "10.0.0.0/8, ::1", "rings-per-pair": "0", "rings-per-callee": "12",
             "directory-numbers": "7",
             "stun-url": "stun:a:1,stun:b:2", "jwt-require-expiry": "false", "log-format": "json", "allow-origin": "*",
@@ -177,7 +178,8 @@ struct ServeSettingsTests {
         "A wrong value is refused with the name of its setting",
         arguments: [
             "listen", "admin-listen", "ring-timeout", "probe-timeout", "disconnect-grace", "busy-policy",
-            "caller-name", "apns-environment", "max-connections", "loops", "jwt-require-expiry", "stun-url", "turn-url",
+            "caller-name", "apns-environment", "max-tcp-connections", "loops", "jwt-require-expiry", "stun-url",
+            "turn-url",
             "turn-ttl", "trusted-proxy", "rings-per-pair", "rings-per-callee",
             "directory-numbers",
             "log-level", "log-format", "node-listen", "lease", "allow-origin", "keep-alive",
@@ -216,8 +218,8 @@ struct ServeSettingsTests {
         #expect(error?.contains(reason) == true)
     }
 
-    @Test("max-connections must be a whole number from 1", arguments: ["0", "-1", "1.5", ""])
-    func connections(_ text: String) { #expect(usageError { _ = try settings(["max-connections": text]) } != nil) }
+    @Test("max-tcp-connections must be a whole number from 1", arguments: ["0", "-1", "1.5", ""])
+    func connections(_ text: String) { #expect(usageError { _ = try settings(["max-tcp-connections": text]) } != nil) }
 
     @Test("keep-alive must be a whole number from 1 to 3600", arguments: ["0", "3601", "-1", "1.5", ""])
     func keepAlive(_ text: String) { #expect(usageError { _ = try settings(["keep-alive": text]) } != nil) }

@@ -27,7 +27,7 @@ struct ConfigCommand: ParsableCommand {
             guard !table else { return print(Setting.table, terminator: "") }
             let source = try options.source()
             print(source.effective(), terminator: "")
-            for warning in source.unknownVariables() { UsageError(warning).show() }
+            for warning in source.warnings { UsageError(warning).show() }
             _ = try ServeSettings(source)
         } catch {
             throw error.shown()

@@ -18,11 +18,13 @@ struct ServeOptions: ParsableArguments, CustomReflectable {
         let parsed = try decoder.container(keyedBy: Key.self)
         config = try parsed.decode(Option<String?>.self, forKey: Key("config")).wrappedValue
         for setting in Setting.inHelp {
-            let key = Key(setting.name)
-            flags[setting.name] =
-                setting.isRepeatable
-                ? try parsed.decode(Option<[String]>.self, forKey: key).wrappedValue
-                : try parsed.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] }
+            for name in setting.names {
+                let key = Key(name)
+                flags[name] =
+                    setting.isRepeatable
+                    ? try parsed.decode(Option<[String]>.self, forKey: key).wrappedValue
+                    : try parsed.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] }
+            }
             guard let flag = setting.flag else { continue }
             let isGiven = try parsed.decode(Flag<Bool>.self, forKey: Key(flag)).wrappedValue
             if isGiven, flags[setting.name] == nil { flags[setting.name] = ["true"] }
@@ -34,11 +36,17 @@ struct ServeOptions: ParsableArguments, CustomReflectable {
         var options: [(label: String?, value: Any)] = [("config", config)]
         for setting in Setting.inHelp {
             let fallback = setting.fallback.map { " (default: \($0))" } ?? ""
-            let help = ArgumentHelp("\(setting.meaning)\(fallback)", valueName: setting.placeholder)
-            if setting.isRepeatable {
-                options.append((setting.name, Option<[String]>(wrappedValue: [], parsing: .singleValue, help: help)))
-            } else {
-                options.append((setting.name, Option<String?>(help: help)))
+            for name in setting.names {
+                let help = ArgumentHelp(
+                    "\(setting.meaning)\(fallback)",
+                    valueName: setting.placeholder,
+                    visibility: name == setting.name ? .default : .hidden
+                )
+                if setting.isRepeatable {
+                    options.append((name, Option<[String]>(wrappedValue: [], parsing: .singleValue, help: help)))
+                } else {
+                    options.append((name, Option<String?>(help: help)))
+                }
             }
             guard let flag = setting.flag else { continue }
             let short = ArgumentHelp("Short for --\(setting.name) true.")

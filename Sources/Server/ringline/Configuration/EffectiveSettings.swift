@@ -4,22 +4,31 @@ import Postgres
 
 extension SettingsSource {
     /// The kinds of sources that a setting's value can come from.
-    enum Origin: String {
+    enum Origin {
         case option
         case variable
         case file
-        case standard = "default"
     }
 
-    /// Returns the source of a setting's current value.
-    func provenance(of setting: Setting) -> Origin {
-        if !(flags[setting.name]?.isEmpty ?? true) { return .option }
-        if !(environment[setting.variable]?.isEmpty ?? true) { return .variable }
-        return file[setting.name] == nil ? .standard : .file
+    /// The value of a setting in one of the sources.
+    struct Given {
+        let origin: Origin
+        /// The name under which the value is given: the setting's, or its former one.
+        let name: String
+        let texts: [String]
+
+        /// The name as the source has it: `--data`, `RINGLINE_DATA` or `config: data`.
+        var label: String {
+            switch origin {
+            case .option: "--\(name)"
+            case .variable: Setting.variable(of: name)
+            case .file: "config: \(name)"
+            }
+        }
     }
 
     /// Returns whether a setting has a value that is not its default.
-    func isGiven<Value>(_ row: Row<Value>) -> Bool { provenance(of: Setting.rows[keyPath: row].setting) != .standard }
+    func isGiven<Value>(_ row: Row<Value>) -> Bool { !given(Setting.rows[keyPath: row].setting).isEmpty }
 
     /// Returns a table of all settings in three columns: name, value and source.
     ///
@@ -29,13 +38,12 @@ extension SettingsSource {
         var rows: [[String]] = []
         for setting in Setting.all {
             let values = texts(of: setting).map { Self.shown($0, of: setting) }
-            let origin = provenance(of: setting)
             let from =
-                switch origin {
-                case .option: "option --\(setting.name)"
-                case .variable: "variable \(setting.variable)"
-                case .file: "file"
-                case .standard: values.isEmpty ? "" : "default"
+                switch given(setting).first {
+                case let given? where given.origin == .option: "option \(given.label)"
+                case let given? where given.origin == .variable: "variable \(given.label)"
+                case let given?: given.name == setting.name ? "file" : "file, as \(given.name)"
+                case nil: values.isEmpty ? "" : "default"
                 }
             rows.append([setting.name, values.isEmpty ? "-" : values.joined(separator: ","), from])
         }

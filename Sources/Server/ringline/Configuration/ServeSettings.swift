@@ -95,6 +95,7 @@ struct ServeSettings {
     var isInMemory: Bool { data == ":memory:" }
 
     init(_ source: SettingsSource) throws(UsageError) {
+        try source.refuseDoubleNames()
         listen = try source[\.listen]
         admin = try source[\.adminListen]
         data = try source[\.data]
@@ -136,13 +137,13 @@ struct ServeSettings {
         adminHosts = Set(try source[\.adminHost])
         keepAliveSeconds = try source[\.keepAlive]
         trustsUnverifiedSocketIOUsers = try source[\.socketioTrustRegister]
-        maxConnections = try source[\.maxConnections]
+        maxConnections = try source[\.maxTCPConnections]
         trustedProxies = try source[\.trustedProxy]
         loops = try source[\.loops]
         logLevel = try source[\.logLevel]
         logsJSON = try source[\.logFormat]
         auditLog = try source[\.auditLog]
-        warnings = source.unknownVariables()
+        warnings = source.warnings
         var policy = try Self.policy(source)
         // Another server may take the database over, and refuse what this one has decided.
         policy.withholdsDecisions = store != nil
@@ -189,7 +190,7 @@ struct ServeSettings {
         policy.payloadAliases = try source[\.payloadAlias]
         policy.webPushHosts = try source[\.webPushHost]
         policy.connectsPerMinute = try source[\.connectsPerMinute]
-        policy.storedBytesPerDay = try source[\.keptBytesPerDay]
+        policy.storedBytesPerDay = try source[\.storedBytesPerDay]
         policy.ringsPerPair = try source[\.ringsPerPair]
         policy.ringsPerCallee = try source[\.ringsPerCallee]
         policy.directoryNumbers = try source[\.directoryNumbers]

@@ -2,6 +2,8 @@
 struct Setting: Sendable {
     /// The name as a flag and in the file: `listen`.
     let name: String
+    /// The name before the setting was renamed, which is accepted for one release; `nil` = the setting was not renamed.
+    let formerName: String?
     /// The placeholder for the value in the help: `HOST:PORT`.
     let placeholder: String
     /// The default value; `nil` = no default.
@@ -39,7 +41,15 @@ struct Setting: Sendable {
     }
 
     /// The name of the environment variable: `RINGLINE_LISTEN`.
-    var variable: String { "RINGLINE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }
+    var variable: String { Self.variable(of: name) }
+
+    /// The names under which a value may be given: the name, and then the former one.
+    var names: [String] { [name] + (formerName.map { [$0] } ?? []) }
+
+    /// Returns the environment variable of a name.
+    static func variable(of name: String) -> String {
+        "RINGLINE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
+    }
 
     static let rows = SettingTable()
 
@@ -49,8 +59,8 @@ struct Setting: Sendable {
     /// All settings of `ringline serve`, in the order of the documentation.
     static let all = inHelp.filter { !$0.isListedLast } + inHelp.filter(\.isListedLast)
 
-    /// Returns the setting of that name.
-    static func named(_ name: String) -> Setting? { all.first { $0.name == name } }
+    /// Returns the setting of that name or former name.
+    static func named(_ name: String) -> Setting? { all.first { $0.names.contains(name) } }
 }
 
 /// A row of the table of settings, whatever the type of its value.
@@ -71,12 +81,14 @@ extension SettingTable {
             scope: Setting.Scope = .shared,
             secrecy: Setting.Secrecy = .none,
             flag: String? = nil,
+            formerName: String? = nil,
             isListedLast: Bool = false,
             meaning: () -> String
         ) {
             self.form = form
             setting = Setting(
                 name: name,
+                formerName: formerName,
                 placeholder: form.placeholder,
                 fallback: fallback,
                 meaning: meaning(),

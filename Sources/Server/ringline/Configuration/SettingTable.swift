@@ -140,7 +140,12 @@ struct SettingTable: Sendable {
     let socketioTrustRegister = Row("socketio-trust-register", .truth, fallback: "false", flag: "trust-register") {
         "Whether to trust the user that a Socket.IO client without a token registers as; only for private networks."
     }
-    let maxConnections = Row("max-connections", .ifGiven(.count(from: 1)), scope: .own) {
+    let maxTCPConnections = Row(
+        "max-tcp-connections",
+        .ifGiven(.count(from: 1)),
+        scope: .own,
+        formerName: "max-connections"
+    ) {
         "The most sockets open at a time; default: as many as the descriptor limit allows."
     }
     let trustedProxy = Row("trusted-proxy", .proxies, scope: .own) {
@@ -161,7 +166,12 @@ struct SettingTable: Sendable {
     let connectsPerMinute = Row("connects-per-minute", .count(from: 1), fallback: "60") {
         "How many connects a minute a user may make, on average and in a burst; more are answered with 429."
     }
-    let keptBytesPerDay = Row("kept-bytes-per-day", .bytes, fallback: "268435456") {
+    let storedBytesPerDay = Row(
+        "stored-bytes-per-day",
+        .bytes,
+        fallback: "268435456",
+        formerName: "kept-bytes-per-day"
+    ) {
         "How many bytes of logs and timelines are stored per user and day; above that users only take and end calls."
     }
     let ringsPerPair = Row("rings-per-pair", .count(from: 0), fallback: "6") {

@@ -39,11 +39,11 @@ struct UsageError: Error, CustomStringConvertible {
 
 /// The sources of settings, by precedence: flags, then the environment, then the file, then the default.
 struct SettingsSource {
-    /// The values given as flags, by setting.
+    /// The values given as flags, by the name of the flag.
     var flags: [String: [String]] = [:]
     /// The environment variables.
     var environment: [String: String] = [:]
-    /// The values from the file, by setting.
+    /// The values from the file, by the name that stands there.
     var file: [String: String] = [:]
 
     /// The row of a setting in the table.
@@ -63,12 +63,28 @@ struct SettingsSource {
 
     /// Returns the texts of all values of a setting.
     func texts(of setting: Setting) -> [String] {
-        if let values = flags[setting.name], !values.isEmpty { return values }
-        // Compose files and systemd units express "not set" by an empty variable.
-        let text = environment[setting.variable].flatMap { $0.isEmpty ? nil : $0 } ?? file[setting.name]
-        guard let text else { return setting.fallback.map { [$0] } ?? [] }
-        guard setting.isRepeatable else { return [text] }
-        return text.split(separator: ",").map { $0.trimmed() }.filter { !$0.isEmpty }
+        given(setting).first?.texts ?? setting.fallback.map { [$0] } ?? []
+    }
+
+    /// Returns the values of a setting as each source gives them, by precedence.
+    func given(_ setting: Setting) -> [Given] {
+        func split(_ text: String) -> [String] {
+            guard setting.isRepeatable else { return [text] }
+            return text.split(separator: ",").map { $0.trimmed() }.filter { !$0.isEmpty }
+        }
+        let options = setting.names.compactMap { name in
+            flags[name].flatMap { $0.isEmpty ? nil : Given(origin: .option, name: name, texts: $0) }
+        }
+        let variables = setting.names.compactMap { name in
+            // Compose files and systemd units express "not set" by an empty variable.
+            environment[Setting.variable(of: name)].flatMap {
+                $0.isEmpty ? nil : Given(origin: .variable, name: name, texts: split($0))
+            }
+        }
+        let lines = setting.names.compactMap { name in
+            file[name].map { Given(origin: .file, name: name, texts: split($0)) }
+        }
+        return options + variables + lines
     }
 
     /// Returns the error of a setting, under the name by which the user set it.
@@ -78,11 +94,7 @@ struct SettingsSource {
 
     /// Returns the error of a setting, under the name by which the user set it.
     func refusal(of setting: Setting, _ reason: String) -> UsageError {
-        switch provenance(of: setting) {
-        case .variable: UsageError("\(setting.variable): \(reason)")
-        case .file: UsageError("config: \(setting.name): \(reason)")
-        case .option, .standard: UsageError("--\(setting.name): \(reason)")
-        }
+        UsageError("\(given(setting).first?.label ?? "--\(setting.name)"): \(reason)")
     }
 
     /// Returns the PostgreSQL database of `store`; `nil` if the setting is not given.
@@ -190,16 +202,17 @@ enum ConfigurationFile {
             if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
                 value = String(value.dropFirst().dropLast())
             }
-            guard let setting = Setting.named(String(name.map { $0 == "." ? "-" : $0 })) else {
+            let key = String(name.map { $0 == "." ? "-" : $0 })
+            guard let setting = Setting.named(key) else {
                 throw UsageError("config: \(path), line \(index + 1): unknown setting '\(name)'")
             }
-            if let earlier = values[setting.name] {
+            if let earlier = values[key] {
                 guard setting.isRepeatable else {
                     throw UsageError("config: \(path), line \(index + 1): duplicate setting '\(name)'")
                 }
                 value = "\(earlier),\(value)"
             }
-            values[setting.name] = value
+            values[key] = value
         }
         return values
     }

@@ -35,12 +35,15 @@ struct SharedSetting: Equatable {
         let key = HMACSHA256.code(of: Array("ringline settings".utf8), key: secret)
         return settings.map { setting in
             let code = HMACSHA256.code(of: setting.digestedBytes, key: key)
-            return "\(setting.name) \(Base64URL.encode(Array(code.prefix(8))))"
+            return "\(setting.listedName) \(Base64URL.encode(Array(code.prefix(8))))"
         }.joined(separator: "\n")
     }
 
+    /// The name in the database's list of nodes: the former one as long as nodes of the earlier release may list it.
+    private var listedName: String { Setting.named(name)?.formerName ?? name }
+
     private var digestedBytes: [UInt8] {
-        var bytes = Array(name.utf8)
+        var bytes = Array(listedName.utf8)
         for value in values {
             // A file that cannot be read has ended the start already.
             let content = namesFile ? (try? SecretFile.read(value)) ?? [] : Array(value.utf8)

@@ -5,12 +5,13 @@ extension SettingsSource {
     ///
     /// The warning does not quote the value, which may be a secret.
     func unknownVariables() -> [String] {
-        let known = Set(Setting.all.map(\.variable) + ["RINGLINE_CONFIG"])
+        let known = Set(Setting.all.flatMap(\.names).map(Setting.variable) + ["RINGLINE_CONFIG"])
         return environment.sorted { $0.key < $1.key }.compactMap { name, value in
             guard name.hasPrefix("RINGLINE_"), !Self.ofOtherCommands.contains(name), !known.contains(name),
                 !Self.isOfKubernetes(name, value)
             else { return nil }
-            guard let meant = MisspeltName(name, prefix: "RINGLINE_").nearest(of: known.sorted()) else {
+            let wanted = (Setting.all.map(\.variable) + ["RINGLINE_CONFIG"]).sorted()
+            guard let meant = MisspeltName(name, prefix: "RINGLINE_").nearest(of: wanted) else {
                 return "\(name) is ignored: unknown setting"
             }
             return "\(name) is ignored: unknown setting; did you mean \(meant)?"

@@ -44,7 +44,10 @@ extension Doctor {
                 address: $0.address,
                 version: $0.version,
                 unseen: $0.seenMillisecondsAgo,
-                settings: $0.settings
+                settings: Dictionary(
+                    $0.settings.map { (Setting.named($0)?.name ?? $0, $1) },
+                    uniquingKeysWith: { first, _ in first }
+                )
             )
         }
     }

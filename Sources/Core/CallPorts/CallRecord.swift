@@ -29,7 +29,7 @@ package struct CallRecord: Equatable, Sendable {
         case block
         /// The callee has set do-not-disturb.
         case doNotDisturb = "dnd"
-        /// The callee has a live call under the same callId with somebody else.
+        /// The callee has a live call under the same callId with somebody else; stored as `name_taken`.
         case callIDTaken = "name_taken"
     }
 

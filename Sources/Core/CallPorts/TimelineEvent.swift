@@ -17,9 +17,10 @@ package enum TimelineEvent: Equatable, Sendable {
     case numberBlocked
     /// The callee has set do-not-disturb, before the call or while the call rang.
     case doNotDisturb
-    /// The call is hidden from its callee, who has a live call under the same callId with another user.
+    /// The call is hidden from its callee, who has a live call under the same callId with another user;
+    /// stored as `name_taken`.
     case callIDTaken
-    /// So many other callers ring the callee that the call was refused.
+    /// So many other callers ring the callee that the call was refused; stored as `crowded`.
     case tooManyCallers
     /// The callee had neither a connection nor a device with a push token.
     case noDevice
@@ -42,7 +43,7 @@ package enum TimelineEvent: Equatable, Sendable {
     case pushCancelled(DeviceID)
     /// A device reported that its push came with normal priority, although it was sent with high priority.
     case pushLowered(DeviceID)
-    /// The tokens of that side's user were revoked.
+    /// The tokens of that side's user were revoked; stored as `logged_out`.
     case tokensRevoked(Side)
     /// The server was restarted while the call was live.
     case restarted

@@ -1,10 +1,12 @@
-/// How many lines of each kind strangers and accounts may cause in a log, and the sums of the lines above that.
+/// How many lines of each kind unauthenticated clients and accounts may cause in a log, and the sums of the lines above
+/// that.
 ///
-/// A kind is the sentence of a log line or the name of an audit event. The account that caused a line has a share of its
-/// own, so that one account cannot hide the lines of others. Memory is bounded: an account is remembered only while its
-/// kind still gets lines in this minute.
+/// A kind is the sentence of a log line or the name of an audit event. The account that caused a line has a share of
+/// its own, so that one account cannot hide the lines of others. Memory is bounded: an account is remembered only while
+/// its kind still gets lines in this minute.
 package struct LineLimit<Kind: Hashable & Sendable>: Sendable {
-    /// The number of lines of one kind that one account, or all strangers together, may cause in a minute.
+    /// The number of lines of one kind that one account, or all unauthenticated clients together, may cause in a
+    /// minute.
     package static var linesOfAccount: Int { 10 }
     /// The number of lines of one kind in a minute.
     package static var linesOfKind: Int { 120 }
@@ -31,7 +33,7 @@ package struct LineLimit<Kind: Hashable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - kind: The kind of the line.
-    ///   - account: The account that caused the line; `nil` for a stranger.
+    ///   - account: The account that caused the line; `nil` for an unauthenticated client.
     ///   - second: The time in seconds, of a clock that never goes back.
     /// - Returns: Whether the line is to be written.
     package mutating func admits(_ kind: Kind, of account: String?, at second: Int64) -> Bool {

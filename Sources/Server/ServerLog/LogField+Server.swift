@@ -30,7 +30,8 @@ extension LogField {
     package static func level(_ level: LogLevel) -> Self { Self(.logLevel, level.name) }
     /// The number of log lines that were dropped.
     package static func dropped(_ count: UInt64) -> Self { Self(.logDropped, count) }
-    /// How many lines with the same sentence were only counted, because strangers or accounts caused too many.
+    /// How many lines with the same sentence were only counted, because unauthenticated clients or accounts caused too
+    /// many.
     package static func suppressed(_ count: UInt64) -> Self { Self(.logSuppressed, count) }
     /// How far the wall clock is ahead of the time with which it was compared, in whole seconds; negative if it is
     /// behind.

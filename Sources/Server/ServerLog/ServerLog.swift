@@ -10,15 +10,16 @@ import Threads
 ///
 /// A line below the threshold costs one comparison, because a line's fields are built only if the line is written.
 ///
-/// A line that a stranger or one account can cause again and again is logged by ``limited(level:_:of:_:)``.
+/// A line that an unauthenticated client or one account can cause again and again is logged by
+/// ``limited(level:_:of:_:)``.
 package struct ServerLog: Sendable {
     /// The lowest level that is logged.
     package let threshold: LogThreshold
     private let logger: Logger
-    /// The limit of the lines that strangers and accounts cause; all copies of a log share it.
+    /// The limit of the lines that unauthenticated clients and accounts cause; all copies of a log share it.
     private let outsiders = Monitor(LineLimit<LimitedLine>())
 
-    /// A kind of line that strangers and accounts can cause.
+    /// A kind of line that unauthenticated clients and accounts can cause.
     private struct LimitedLine: Hashable {
         let level: LogLevel
         let message: String
@@ -55,14 +56,14 @@ package struct ServerLog: Sendable {
         write(level, message, fields())
     }
 
-    /// Logs a line that a stranger or an account can cause, within the limits of ``LineLimit``.
+    /// Logs a line that an unauthenticated client or an account can cause, within the limits of ``LineLimit``.
     ///
     /// Lines above the limits are counted, and ``writeSums(isLast:)`` logs how many there were.
     ///
     /// - Parameters:
     ///   - level: The level.
     ///   - message: A constant sentence to search for; it has a limit of its own.
-    ///   - account: The id of the user or the device that caused the line; `nil` for a stranger.
+    ///   - account: The id of the user or the device that caused the line; `nil` for an unauthenticated client.
     ///   - fields: The parts that differ, without those that are `nil`; evaluated only if the line is logged.
     package func limited(
         level: LogLevel,

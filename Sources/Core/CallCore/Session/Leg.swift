@@ -32,7 +32,8 @@ public struct Leg: Equatable, Sendable {
         /// The device is out of the call and knows it: it was notified, or it is a device of the callee that sent its
         /// own `end` on its connection.
         case left
-        /// The device is out of the call and may not know it yet. Leads to `left` once the device has been notified.
+        /// The device is out of the call and may not know it yet; stored as `untold`. Leads to `left` once the device
+        /// has been notified.
         case endNotDelivered = "untold"
     }
 

@@ -147,7 +147,7 @@ extension Switchboard {
         case hidden
         /// It ends at once: its callee is in another call.
         case busy
-        /// It ends at once: too many others ring its callee.
+        /// It ends at once: too many others ring its callee. The timeline's word is `crowded`, so the log has it too.
         case tooManyCallers = "crowded"
         /// It ends at once: a simultaneous call of its callee continues.
         case glare

@@ -11,8 +11,8 @@ import Threads
 /// The audit log: security-relevant events as JSON lines, appended to a file separate from the normal log.
 ///
 /// A thread of its own writes the file (``LogWriter``), so logging an event never waits. Refused tokens are counted
-/// with or without a file. Lines that a stranger or an account causes are limited by `LineLimit`; those above the
-/// limits are summed up in one line for each event and cause.
+/// with or without a file. Lines that an unauthenticated client or an account causes are limited by `LineLimit`; those
+/// above the limits are summed up in one line for each event and cause.
 final class AuditLog: Sendable {
     /// The only cause for which a capability is refused; the check of a capability does not report a finer one.
     static let capabilityRefused = "act"
@@ -26,7 +26,7 @@ final class AuditLog: Sendable {
     private let refusals = Monitor(Dictionary(uniqueKeysWithValues: AuditLog.causes.map { ($0, UInt64(0)) }))
     private let outsiders = Monitor(LineLimit<Kind>())
 
-    /// The kind of a line that a stranger or an account can cause.
+    /// The kind of a line that an unauthenticated client or an account can cause.
     private struct Kind: Hashable {
         let event: String
         var cause: String?
@@ -130,7 +130,8 @@ final class AuditLog: Sendable {
         )
     }
 
-    /// Appends a line that an account caused, or a stranger if there is none, within the limits of `LineLimit`.
+    /// Appends a line that an account caused, or an unauthenticated client if there is none, within the limits of
+    /// `LineLimit`.
     private func write(_ event: String, of account: UserID?, _ members: [(String, Value)]) {
         write(Kind(event: event), of: account, members)
     }

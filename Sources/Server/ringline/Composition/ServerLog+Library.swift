@@ -2,7 +2,7 @@ import LibWebSockets
 import ServerLog
 
 extension ServerLog {
-    /// Logs a line of libwebsockets; strangers cause most of them.
+    /// Logs a line of libwebsockets; unauthenticated clients cause most of them.
     func library(_ level: LibraryLogLevel, _ text: String) {
         limited(
             level: level == .error ? .error : .warning,

@@ -117,7 +117,7 @@ public enum PushDecision: Equatable, Sendable {
         }
         if isLate(push, context, at: now) { return .reportThenEnd(.unanswered) }
         // Both users call each other. Only one of the two calls continues, and the system knows that call by the UUID
-        // of the outgoing call. The caller of a scheduled call is only a name, so nobody there calls this user.
+        // of the outgoing call. No user makes a scheduled call.
         if push.schedule == nil, let own = context.calls.last(where: { $0.peer == from && $0.state == .calling }) {
             return .attachToExisting(own.uuid)
         }

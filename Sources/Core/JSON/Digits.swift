@@ -34,8 +34,8 @@ struct Digits {
 
     /// Returns the values of the eight digits of a number, the first one in the lowest byte.
     ///
-    /// The number is divided in halves of four digits, then of two, then of one, and all parts at once: to divide by a
-    /// constant is to multiply by its reciprocal.
+    /// The number is divided in halves of four digits, then of two, then of one, and all parts at once: division by a
+    /// constant is multiplication by its reciprocal.
     @inline(__always)
     private static func eightDigits(_ number: UInt64) -> UInt64 {
         let (high, low) = number.quotientAndRemainder(dividingBy: 10_000)

@@ -14,7 +14,7 @@ extension SocketSession {
         case abandoned(UInt64)
         /// A POST with this request number and body arrived.
         case posted(UInt64, [UInt8])
-        /// The session's WebSocket is open: either its first transport, or one that is to replace polling.
+        /// The session's WebSocket is open: either its first transport, or an upgrade of polling.
         case socketOpened
         /// A text message arrived on the session's WebSocket.
         case socketReceived([UInt8])
@@ -100,7 +100,8 @@ extension SocketSession {
         ///
         /// Used if the client confirms the ping by its next poll.
         let packetsBefore: UInt64
-        /// Whether the switchboard asked for the ping, and no poll was responded to since: the client cannot know of it.
+        /// Whether the switchboard asked for the ping, and no poll was responded to since: the client cannot know of
+        /// it.
         var awaitsResponse: Bool
         /// Whether all of those packets have been sent.
         var isSent = false

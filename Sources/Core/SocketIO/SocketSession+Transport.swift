@@ -169,7 +169,7 @@ extension SocketSession {
         take(packet, at: now)
     }
 
-    /// Handles a packet on a WebSocket that is to replace polling: first the ping `probe`, then the upgrade packet.
+    /// Handles a packet on a WebSocket that is an upgrade of polling: first the ping `probe`, then the upgrade packet.
     private mutating func handleUpgradePacket(_ packet: EnginePacket, at now: Moment) {
         switch (upgradingSocket, packet.kind) {
         case (.opened, .ping) where packet.data.elementsEqual("probe".utf8):

@@ -59,7 +59,7 @@ package struct SocketSession: Sendable {
         case socket
     }
 
-    /// A WebSocket that is to replace polling.
+    /// The WebSocket of an upgrade from polling.
     enum UpgradingSocket: Equatable {
         case none
         /// The WebSocket is open. Leads to `probed`, `none`.

@@ -22,7 +22,7 @@ package enum RegisterContract {
 
     /// One requirement.
     package struct Case: Sendable, CustomStringConvertible {
-        /// The requirement, for example "a claim after an ownership that another has followed is lost".
+        /// The requirement, for example "a claim against a stale epoch fails".
         package let description: String
         private let body: @Sendable (CompetingNodes) throws -> Void
 
@@ -65,7 +65,7 @@ extension RegisterContract {
                 winners[0].release()
             }
         },
-        Case("a claim after an ownership that another has followed is lost, and changes nothing") { nodes in
+        Case("a claim against a stale epoch fails, and changes nothing") { nodes in
             let (first, second) = (try nodes.opened("a-1"), try nodes.opened("b-1"))
             try expect(try first.claim(after: 0), .claimed, "the first claim")
             try expect(try second.claim(after: 0), .lost, "the second claim")

@@ -71,7 +71,7 @@ extension StoreContract {
             try expect(String(decoding: kept.lines, as: UTF8.self), "-3\n", "a removal that is still stored")
             let place = NumberCursor.Place(since: 1, page: 3, after: Sample.phone(2))
             let middle = try lists.page(Sample.alice, since: NumberCursor(.identities, version: 3, place: place))
-            try expect(middle.step.page, 1, "the reading of changes begins anew as well")
+            try expect(middle.step.page, 1, "the reading of changes restarts as well")
             try expect(
                 try bench.reopen().numbers.state,
                 NumberState(version: 3, oldest: 2, count: 1),

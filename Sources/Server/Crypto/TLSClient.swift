@@ -60,11 +60,11 @@ package final class TLSClient {
         withoutErrorQueue { SSL_write(session, bytes, Int32(bytes.count)) == bytes.count }
     }
 
-    /// Receives the next bytes, up to `most`; empty at the end, after an error, and after the socket's timeout.
-    package func receive(most: Int) -> [UInt8] {
+    /// Receives the next bytes, up to `limit`; empty at the end, after an error, and after the socket's timeout.
+    package func receive(limit: Int) -> [UInt8] {
         withoutErrorQueue {
-            [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
-                count = max(0, Int(SSL_read(session, buffer.baseAddress, Int32(most))))
+            [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+                count = max(0, Int(SSL_read(session, buffer.baseAddress, Int32(limit))))
             }
         }
     }

@@ -131,12 +131,12 @@ package final class ClientSocket {
         return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }
 
-    /// Returns the next bytes, at most `most`; an empty array at the end of the stream, after an error, and at a
+    /// Returns the next bytes, at most `limit`; an empty array at the end of the stream, after an error, and at a
     /// timeout.
-    package func receive(most: Int = 4_096) -> [UInt8] {
-        if let tls { return tls.receive(most: most) }
-        return [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
-            count = max(0, recv(descriptor, buffer.baseAddress, most, 0))
+    package func receive(limit: Int = 4_096) -> [UInt8] {
+        if let tls { return tls.receive(limit: limit) }
+        return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            count = max(0, recv(descriptor, buffer.baseAddress, limit, 0))
         }
     }
 }

@@ -5,7 +5,7 @@ package enum FileAccess {
     /// Returns why no file can be written in a folder (`errno`); `nil` if files can be written.
     ///
     /// The check writes a file, because the mode bits alone would not show a full disk or a read-only file system.
-    package static func obstacle(toWritingIn folder: String) -> Int32? {
+    package static func writeError(in folder: String) -> Int32? {
         guard access(folder, W_OK | X_OK) == 0 else { return errno }
         let path = "\(folder)/.doctor-\(getpid())"
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

@@ -2,7 +2,7 @@ import CallCore
 import CallWire
 import Glibc
 
-/// Rates figures of this machine for a server that is to run on it.
+/// Rates figures of this machine as the host of a server.
 package enum Rating {
     /// Rates the process's hard limit of file descriptors for a number of connections.
     package static func descriptors(wanted: Int?) -> Finding {

@@ -143,7 +143,7 @@ package struct TURNProbe {
         while true {
             let wanted = STUNMessage.headerCount + (STUNMessage.length(of: bytes) ?? 0)
             if bytes.count >= STUNMessage.headerCount, bytes.count >= wanted { return bytes }
-            let more = socket.receive(most: wanted - bytes.count)
+            let more = socket.receive(limit: wanted - bytes.count)
             guard !more.isEmpty else { return nil }
             bytes += more
         }

@@ -24,7 +24,7 @@ final class CurlLoop {
     private var calls: [(at: ContinuousClock.Instant, body: @Sendable () -> Void)] = []
     /// The moment by which the loop must end; nil until it is asked to stop.
     private var stopBy: ContinuousClock.Instant?
-    /// When the figures are to be published next.
+    /// The next publication of the figures.
     private var figuresDueAt = ContinuousClock.now
 
     /// The largest number of handles kept for later requests; each takes a few KiB.
@@ -157,8 +157,8 @@ final class CurlLoop {
 
     /// Takes back the requests of this turn for which libcurl has no connection.
     ///
-    /// They would wait in libcurl's one list for all hosts, and block it. The requests of a host stay if all its open ones
-    /// are new: they wait only for that host's connection.
+    /// They would wait in libcurl's one list for all hosts, and block it. The requests of a host stay if all its open
+    /// ones are new: they wait only for that host's connection.
     private func takeBackBlocked() {
         let blocked = handedOver.filter { id in open[id].map { !$0.isSent && !$0.isConnecting } ?? false }
         handedOver = []

@@ -3,8 +3,8 @@
 /// libcurl keeps requests without a connection in one list for all hosts, and the first of them blocks the rest. So it
 /// is handed only what can run. How much that is depends on the protocol: a connection of HTTP/1.1 carries one request,
 /// and one of HTTP/2 as many as the server allows, which libcurl does not tell. So the number is found by trial: the
-/// first request goes alone, and each request that was sent makes room for two, until libcurl has no connection for one.
-/// That one is taken back, and from then on each finished request makes room for one.
+/// first request goes alone, and each request that was sent makes room for two, until libcurl has no connection for
+/// one. That one is taken back, and from then on each finished request makes room for one.
 struct HostWindow {
     /// The requests handed over that have not finished.
     private(set) var open = 0
@@ -62,7 +62,7 @@ struct HostWindow {
         if open == 0 || (mayGrow && finishedSince > open) { findOut() }
     }
 
-    /// Forgets how many requests can run, so that it is found anew: after a lost connection, for instance.
+    /// Resets the window, so that it is measured again: after a lost connection, for instance.
     mutating func findOut() {
         (window, follows) = (1, nil)
     }

@@ -98,7 +98,7 @@ final class NameLookups: Sendable {
         }
     }
 
-    /// Looks a name up as the system does; returns the addresses in the order in which they are to be tried.
+    /// Looks a name up as the system does; returns the addresses in order of preference.
     @Sendable static func system(_ name: String) -> [String] {
         // Without hints, IPv6 addresses of a machine that has only the loopback interface would be left out.
         var hints = addrinfo()

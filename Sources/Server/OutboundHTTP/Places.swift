@@ -56,7 +56,7 @@ struct Places {
         if isKnown { waitingForKnown.append(id, of: user) } else { waiting.append(id, of: user) }
     }
 
-    /// Returns the request whose turn it is to get a free place; nil if none is free, or nobody may have one.
+    /// Returns the request that gets the next free place; `nil` if none is free, or nobody may have one.
     mutating func next() -> HTTPRequestID? {
         if taken < count, let id = waitingForKnown.popFirst(where: mayTake) { return id }
         guard taken < count - reserved else { return nil }

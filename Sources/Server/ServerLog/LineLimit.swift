@@ -35,7 +35,7 @@ package struct LineLimit<Kind: Hashable & Sendable>: Sendable {
     ///   - kind: The kind of the line.
     ///   - account: The account that caused the line; `nil` for an unauthenticated client.
     ///   - second: The time in seconds, of a clock that never goes back.
-    /// - Returns: Whether the line is to be written.
+    /// - Returns: Whether the line is within the limits.
     package mutating func admits(_ kind: Kind, of account: String?, at second: Int64) -> Bool {
         if second / 60 != minute { (minute, shares) = (second / 60, [:]) }
         var share = shares[kind, default: Shares()]

@@ -84,7 +84,7 @@ extension CallClient {
         let call = calls[index]
         guard call.epoch == nil, !hasUnacknowledged(index) else { return }
         calls[index].earlyEnds = []
-        for end in call.earlyEnds where !isEpochTaken(end.epoch, besides: index) {
+        for end in call.earlyEnds where !isEpochTaken(end.epoch, excluding: index) {
             remember(call.callID, epoch: end.epoch, with: call.peer, endedFor: end.reason ?? .hangup, at: now)
         }
     }

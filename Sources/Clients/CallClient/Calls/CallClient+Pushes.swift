@@ -95,7 +95,7 @@ extension CallClient {
         }
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
             guard calls[index].side == .callee else { return }
-            if let epoch = push.epoch, calls[index].epoch == nil, !isEpochTaken(epoch, besides: index) {
+            if let epoch = push.epoch, calls[index].epoch == nil, !isEpochTaken(epoch, excluding: index) {
                 setEpoch(epoch, of: index)
             }
             calls[index].capability = push.capability ?? calls[index].capability
@@ -152,8 +152,8 @@ extension CallClient {
 
     /// Reports the call of another user's push, ends it at once, and tells the server with the capability of the push.
     ///
-    /// The report names nobody, because that user's calls are not for this one. Nothing is kept: a call of this user may
-    /// have the same callId and caller. The server is told once, without the outbox: if that is lost, only the
+    /// The report names nobody, because that user's calls are not for this one. Nothing is kept: a call of this user
+    /// may have the same callId and caller. The server is told once, without the outbox: if that is lost, only the
     /// explanation of the call lacks it.
     private mutating func reportForOther(_ push: IncomingPush, at now: Moment) {
         let uuid = newUUID(at: now)

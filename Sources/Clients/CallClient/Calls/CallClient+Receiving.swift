@@ -66,7 +66,7 @@ extension CallClient {
                 // If the call known here has ended without an epoch and none of its outgoing signals waits for an ack,
                 // the received signal belongs to another call.
                 guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
-                guard !isEpochTaken(envelope.epoch, besides: index) else { return exactCall(envelope, peer: peer) }
+                guard !isEpochTaken(envelope.epoch, excluding: index) else { return exactCall(envelope, peer: peer) }
                 setEpoch(envelope.epoch, of: index)
                 return index
             }
@@ -102,7 +102,7 @@ extension CallClient {
             // belongs to this call.
             let isNamed = isOurFirstOffer && event.offerID != nil
             let isNext = isOurFirstOffer || calls[index].side == .callee && !isAnother
-            if isNamed || isNext && !isEpochTaken(envelope.epoch, besides: index) {
+            if isNamed || isNext && !isEpochTaken(envelope.epoch, excluding: index) {
                 setEpoch(envelope.epoch, of: index)
                 return index
             }
@@ -149,7 +149,7 @@ extension CallClient {
     }
 
     /// Returns whether another call with the same callId and peer has this epoch or a later one.
-    func isEpochTaken(_ epoch: UInt32, besides index: Int) -> Bool {
+    func isEpochTaken(_ epoch: UInt32, excluding index: Int) -> Bool {
         calls.contains {
             $0.number != calls[index].number && $0.callID == calls[index].callID && $0.peer == calls[index].peer
                 && ($0.epoch ?? 0) >= epoch

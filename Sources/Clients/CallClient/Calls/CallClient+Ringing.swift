@@ -67,7 +67,7 @@ extension CallClient {
         )
         // A waiting offer means that this user is in an answered call. If this device is calling the peer, that
         // outgoing call is assumed to be the answered one, and its answer has not arrived here yet. So there is no
-        // glare. The caller of a scheduled call is only a name, so nobody there calls this user.
+        // glare. No user makes a scheduled call.
         if !offer.isWaiting, offer.schedule == nil,
             let own = calls.lastIndex(where: { $0.peer == peer && $0.isOutgoingUnanswered })
         {
@@ -216,8 +216,7 @@ extension CallClient {
     ) -> Int {
         let loser = calls[own]
         if loser.negotiation.state != .stable { out.append(.rollback(loser.uuid)) }
-        // By the same rule the server ends the call that lost, unless the server hides that call from its callee. This
-        // device ends the call in either case.
+        // The server ends the losing call too, unless it is hidden from its callee. End it here in both cases.
         if !isOver { sendEnd(of: own, .cancelled) }
         markEnded(own, .glare, reports: false, keepsMedia: true, at: now)
         let phase = Phase.answering(until: now + ClientLimits.setupTimeout)

@@ -127,7 +127,7 @@ extension CallClient {
             pauseFetching(index, failures.increased, at: now)
             return
         }
-        if calls[index].epoch == nil, !isEpochTaken(fetched.epoch, besides: index) {
+        if calls[index].epoch == nil, !isEpochTaken(fetched.epoch, excluding: index) {
             if calls[index].side == .callee || fetched.state != .ended { setEpoch(fetched.epoch, of: index) }
         }
         if calls[index].epoch == nil, !calls[index].isLive, fetched.state == .ended {

@@ -102,8 +102,8 @@ extension CallClient {
     private func authorization(for signal: OutgoingSignal, of number: UInt64) -> Authorization? {
         guard isTokenExpired else { return .token }
         guard let call = calls.first(where: { $0.number == number }) else { return nil }
-        // A scheduled call needs nothing that the capability does not allow. An ordinary one needs the token for its media
-        // in any case, so its answer waits for it.
+        // The capability covers all a scheduled call needs. An ordinary call also needs TURN, hence a fresh token: its
+        // answer waits.
         guard signal.kind == .ringing || signal.kind == .end || call.isScheduled else { return nil }
         return call.capability.map { .capability($0) }
     }
@@ -153,7 +153,7 @@ extension CallClient {
         outbox.removeAll { $0.call == number }
     }
 
-    /// Returns whether a signal of an ended call is on its way that makes the server end it, or shows whether it has it.
+    /// Whether an unacknowledged signal will end this call on the server, or reveal that it has ended there.
     ///
     /// A `ringing` does neither: the system may not show a call that an earlier launch of the app has answered.
     func isBeingEnded(_ index: Int) -> Bool {

@@ -145,7 +145,7 @@ public struct Registration: Equatable, Sendable {
         }
     }
 
-    /// Returns what is to be requested, without the daily upload if there is no moment; `nil` = nothing.
+    /// The next registration request, `nil` = none; without `now`, skips the daily refresh.
     private func next(at now: Moment?) -> Content? {
         if removal != .none { return .remove }
         guard isLoggedIn, !wanted.isEmpty else { return nil }

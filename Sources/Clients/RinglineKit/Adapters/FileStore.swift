@@ -2,8 +2,9 @@ public import Foundation
 
 /// A store in one small file, which can be read before the device is first unlocked after a restart.
 ///
-/// A VoIP push may arrive before that unlock, when `UserDefaults` is still empty: a device that kept its id there would make a
-/// new one. So the file has no data protection, and no secret may be in it. The kit keeps the device's id and the clock skew.
+/// A VoIP push may arrive before that unlock, when `UserDefaults` is still empty: a device that kept its id there would
+/// make a new one. So the file has no data protection, and no secret may be in it. The kit keeps the device's id and
+/// the clock skew.
 ///
 /// [Data protection](https://developer.apple.com/documentation/uikit/encrypting-your-app-s-files) is the source.
 @MainActor
@@ -16,7 +17,7 @@ public final class FileStore: ValueStore {
         self.file = file
         // At the first launch there is no file.
         let data = (try? Data(contentsOf: file)) ?? Data()
-        // With a damaged file, the device begins anew, as after an installation.
+        // A damaged file leaves the device as after an installation.
         values = (try? JSONDecoder().decode([String: String].self, from: data)) ?? [:]
     }
 

@@ -13,7 +13,7 @@ public import Foundation
 ///   it with another label.
 /// - The new cursors are kept when iOS has taken the request. After a request that failed or expired, the former ones
 ///   still say what iOS has.
-/// - After ``requestFailed()``, and if the server began the list anew between two pages, there is no cursor, and the
+/// - After ``requestFailed()``, and if the server rebuilt the list between two pages, there is no cursor, and the
 ///   next request loads everything.
 ///
 /// One page is in memory at a time, because iOS ends an extension that uses more than a few megabytes.

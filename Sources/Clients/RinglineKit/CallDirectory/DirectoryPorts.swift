@@ -48,7 +48,7 @@ public protocol DirectorySource: Sendable {
 public enum CallDirectoryError: Error, Equatable, Sendable {
     /// A page does not have the form, so nothing of it was added.
     case malformed(DirectoryList, page: Int, DirectoryPageError)
-    /// The server began the list anew between two pages. What was added cannot be taken back, so the next request loads
+    /// The server rebuilt the list between two pages. What was added cannot be taken back, so the next request loads
     /// everything.
     case restarted(DirectoryList)
     /// The server sent another page than the one that follows, or changes although the whole list was asked for.

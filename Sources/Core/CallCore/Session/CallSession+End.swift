@@ -1,8 +1,8 @@
 extension CallSession {
     /// Handles an `end`: a side ends the call, or a device that is not in the answered call confirms that it is out.
     ///
-    /// An `end` by a request does not show that the device's connection knows of the end: another process of the app may
-    /// have made the request. So the sender is not taken for notified here (``Input/endDelivered(_:_:)``).
+    /// An `end` by a request does not show that the device's connection knows of the end: another process of the app
+    /// may have made the request. So the sender is not taken for notified here (``Input/endDelivered(_:_:)``).
     mutating func takeEnd(
         _ wish: EndReason?,
         _ signal: Signal,
@@ -44,7 +44,7 @@ extension CallSession {
         at now: Moment,
         into outputs: inout [Output]
     ) {
-        let reason = scheduled?.reason(for: reason) ?? reason
+        let reason = scheduled?.scheduled(reason) ?? reason
         let answeringDevice = answeringDevice
         let wasRinging = answeringDevice == nil
         phase = .ended(

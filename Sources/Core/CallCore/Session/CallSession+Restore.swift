@@ -1,5 +1,5 @@
 extension CallSession {
-    /// The state that is needed, besides the log, to continue a call after a restart.
+    /// The state that continues a call after a restart, together with the log.
     public struct Snapshot: Equatable, Sendable {
         /// The number of the call, unique over all calls.
         public var number: CallNumber

@@ -17,12 +17,12 @@ extension CallSession {
         case renewed(DeviceIdentity, as: DeviceIdentity, Side)
         /// A device received the notice that it is out of the call, or sent its own `end` on its connection.
         case endDelivered(DeviceIdentity, Side)
-        /// The callee is in another call, and the policy of this server is to report busy; or too many callers ring the
-        /// callee.
+        /// The callee is in another call, and this server's policy is busy; or too many callers ring the callee.
         case foundBusy
         /// The call lost a glare: the callee's simultaneous call goes on instead.
         case lostGlare(to: CallID)
-        /// One of the two users begins a new call under the same callId, or the next call of this call's schedule is due.
+        /// One of the two users begins a new call under the same callId, or the next call of this call's schedule is
+        /// due.
         case replaced
         /// The caller rings the same callee with another call, which goes on instead.
         case gaveWay(to: CallID)

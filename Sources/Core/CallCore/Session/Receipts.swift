@@ -5,8 +5,8 @@
 /// each type separately.
 ///
 /// It is a list and not a dictionary, because nearly every signal is new and a call has some forty of them: to compare
-/// a number per receipt costs less than a look-up, and the list takes less memory. Its owner passes in the call's log,
-/// of which no entry is ever removed or changed. ``Limits/logSignals`` bounds the list, so that ids which a client
+/// a number per receipt costs less than a look-up, and the list takes less memory. The caller passes the log,
+/// which is append-only. ``Limits/logSignals`` bounds the list, so that ids which a client
 /// chooses with equal numbers cost it some thousand comparisons at most.
 struct Receipts: Equatable, Sendable {
     /// A receipt that no entry of the log can stand for: of a signal without an entry, of a repeated signal with

@@ -1,6 +1,7 @@
 /// What makes a call a scheduled one: the server begins it by itself, at the time that a schedule names.
 ///
-/// Its caller is only a name. No device of a user with that name takes part in the call, sees it, or can end it.
+/// No user makes this call; `caller` is a display name. No device of a user with that name takes part in the call,
+/// sees it, or can end it.
 public enum ScheduledCall: Equatable, Sendable {
     /// The user need not confirm the call: it rings once.
     case once
@@ -15,8 +16,8 @@ public enum ScheduledCall: Equatable, Sendable {
         return id
     }
 
-    /// Returns the reason with which the call ends, from the reason that an ordinary call would have.
-    public func reason(for reason: EndReason) -> EndReason {
+    /// Maps an ordinary call's end reason to a scheduled call's.
+    public func scheduled(_ reason: EndReason) -> EndReason {
         switch (self, reason) {
         case (_, .confirmed), (_, .cancelled), (_, .answeredElsewhere), (_, .declinedElsewhere): reason
         case (.once, .unanswered): .missed

@@ -128,7 +128,7 @@ public struct SignalID: Hashable, Sendable {
     }
 }
 
-/// The parts of an offer besides its description.
+/// The parts of an offer other than its description.
 public struct Offer: Equatable, Sendable {
     /// A digest that distinguishes one description from another.
     public var digest: UInt64

@@ -23,8 +23,8 @@ struct SessionDescription: Equatable {
     /// Reads a description as it is written in a JSON string, in one pass and without a decoded copy; `nil` if an
     /// escape has hex digits, which no client writes in a description.
     ///
-    /// A character that is escaped in another way does not occur in the lines that matter, so that their text is
-    /// compared as it is written. Escapes at the end of a line, and `\/` behind a port, are the exceptions.
+    /// Relevant lines contain no other escapes, so raw text is compared. Escapes at the end of a line, and `\/` behind
+    /// a port, are the exceptions.
     ///
     /// - Parameter written: the string without its quotes; its grammar has been checked.
     init?(written: Span<UInt8>) {

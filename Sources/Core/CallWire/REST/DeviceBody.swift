@@ -23,7 +23,7 @@ public struct DeviceBody: Sendable {
     public var installation: String?
     /// The name of the sound of an alert that rings.
     public var sound: String?
-    /// The keys that the app wants in the pushes of calls besides.
+    /// Additional keys for the pushes of calls.
     public var payloadKeys: PayloadAliases?
     /// The APNs environment in use.
     public var environment: String?

@@ -15,7 +15,7 @@ public struct DeviceRegistration: Equatable, Sendable {
     public var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the client names none.
     public var sound: String?
-    /// The keys that the app wants in the pushes of calls besides; `nil` = the client names none.
+    /// Additional keys for the pushes of calls; `nil` = the client names none.
     public var payloadKeys: PayloadAliases?
     /// Whether the app's notification service extension may change alerts; `nil` = the client does not say.
     public var mutableContent: Bool?

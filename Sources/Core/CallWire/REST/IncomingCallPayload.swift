@@ -36,7 +36,7 @@ public struct IncomingCallPayload: Sendable {
     public var handleType = HandleType.generic
     /// The name of the sound of an alert; `nil` = the system's.
     public var sound: String?
-    /// The keys that the app wants besides.
+    /// Additional payload keys that the app has asked for.
     public var aliases = PayloadAliases()
     /// The form of the payload.
     public var form = PushForm.voip

@@ -33,7 +33,7 @@ public struct ScheduleBody: Sendable {
     public var next: Moment?
     /// The number of rings that have begun for the present occurrence; 0 = the user is not being rung.
     public var rings = 0
-    /// When the next ring begins; `nil` = none is to come.
+    /// When the next ring begins; `nil` = there is none.
     public var again: Moment?
 
     /// A schedule with the given members.

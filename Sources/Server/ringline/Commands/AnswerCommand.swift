@@ -17,7 +17,7 @@ struct AnswerCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var terminal: TerminalOptions
+    @OptionGroup var terminal: TryOutOptions
     @Option(help: ArgumentHelp("How long to ring before answering.", valueName: "milliseconds")) var after = 300
     @Flag(help: "Decline calls instead of answering them.") var decline = false
     @Flag(help: "Stop after the first call.") var once = false
@@ -26,7 +26,7 @@ struct AnswerCommand: ParsableCommand {
         let code: Int32
         do throws(UsageError) {
             guard (0...86_400_000).contains(after) else { throw UsageError("--after must be milliseconds, 0 or more") }
-            code = try Terminal(terminal, role: AnsweringRole(self)).run()
+            code = try TryOutClient(terminal, role: AnsweringRole(self)).run()
         } catch {
             throw error.shown()
         }
@@ -35,14 +35,14 @@ struct AnswerCommand: ParsableCommand {
 }
 
 /// The callee's side: sends `ringing`, the answer and its candidates.
-private final class AnsweringRole: Terminal.Role, Sendable {
+private final class AnsweringRole: TryOutClient.Role, Sendable {
     private let command: AnswerCommand
 
     init(_ command: AnswerCommand) { self.command = command }
 
-    func welcomed(_ terminal: Terminal) { terminal.say("waiting for calls; stop with Ctrl-C") }
+    func welcomed(_ terminal: TryOutClient) { terminal.say("waiting for calls; stop with Ctrl-C") }
 
-    func received(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
+    func received(_ type: String, _ message: JSONObject, _ terminal: TryOutClient) {
         let callID = message.word("callId") ?? ""
         switch type {
         case "offer":
@@ -60,9 +60,9 @@ private final class AnsweringRole: Terminal.Role, Sendable {
         }
     }
 
-    func interrupted(_ terminal: Terminal) { terminal.finish(0) }
+    func interrupted(_ terminal: TryOutClient) { terminal.finish(0) }
 
-    private func pickUp(_ callID: String, _ terminal: Terminal) {
+    private func pickUp(_ callID: String, _ terminal: TryOutClient) {
         if command.decline {
             send("end", callID, terminal)
             return
@@ -83,7 +83,7 @@ private final class AnsweringRole: Terminal.Role, Sendable {
     private func send(
         _ type: String,
         _ callID: String,
-        _ terminal: Terminal,
+        _ terminal: TryOutClient,
         _ more: (inout JSONWriter) -> Void = { _ in }
     ) {
         terminal.send(type) { json in

@@ -19,7 +19,7 @@ struct CallCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var terminal: TerminalOptions
+    @OptionGroup var terminal: TryOutOptions
     @Option(help: ArgumentHelp("The user to call.", valueName: "user")) var to: String
     @Option(help: ArgumentHelp("The callId; default: the server makes one.", valueName: "id")) var callId: String?
     @Option(help: "Your name, as shown to the callee.") var name: String?
@@ -36,7 +36,7 @@ struct CallCommand: ParsableCommand {
                 throw UsageError("--call-id must be \(CallCore.Limits.identifierForm)")
             }
             guard (0...86_400).contains(talk) else { throw UsageError("--talk must be seconds from 0 to 86400") }
-            code = try Terminal(terminal, role: CallingRole(self)).run()
+            code = try TryOutClient(terminal, role: CallingRole(self)).run()
         } catch {
             throw error.shown()
         }
@@ -45,7 +45,7 @@ struct CallCommand: ParsableCommand {
 }
 
 /// The caller's side: sends the offer and its candidates, stays in the call for a while, and hangs up.
-private final class CallingRole: Terminal.Role, Sendable {
+private final class CallingRole: TryOutClient.Role, Sendable {
     private let command: CallCommand
     private let known = Monitor(Known())
 
@@ -60,7 +60,7 @@ private final class CallingRole: Terminal.Role, Sendable {
 
     init(_ command: CallCommand) { self.command = command }
 
-    func welcomed(_ terminal: Terminal) {
+    func welcomed(_ terminal: TryOutClient) {
         let id = terminal.send("offer", "to \(command.to)") { json in
             json.name("to")
             json.plain(command.to)
@@ -78,7 +78,7 @@ private final class CallingRole: Terminal.Role, Sendable {
         known.withLock { $0.offerID = id }
     }
 
-    func received(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
+    func received(_ type: String, _ message: JSONObject, _ terminal: TryOutClient) {
         switch type {
         case "ack" where message.word("id") == known.withLock({ $0.offerID }):
             let name = message.word("callId")
@@ -105,13 +105,13 @@ private final class CallingRole: Terminal.Role, Sendable {
         }
     }
 
-    func interrupted(_ terminal: Terminal) {
+    func interrupted(_ terminal: TryOutClient) {
         guard callID != nil else { return terminal.finish(1) }
         send("end", terminal)
         terminal.after(milliseconds: 500) { $0.finish(1) }
     }
 
-    private func send(_ type: String, _ terminal: Terminal, candidate: String? = nil) {
+    private func send(_ type: String, _ terminal: TryOutClient, candidate: String? = nil) {
         guard let callID else { return }
         terminal.send(type) { json in
             json.name("callId")

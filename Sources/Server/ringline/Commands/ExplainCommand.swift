@@ -80,7 +80,7 @@ struct ExplainCommand: ParsableCommand {
     }
 }
 
-/// The records of a server, and which of its calls is to be explained.
+/// The records of a server, and which of its calls to explain.
 struct CallSource {
     /// Which call is meant; without a callId, the newest.
     struct Choice {

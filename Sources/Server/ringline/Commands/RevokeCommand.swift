@@ -71,7 +71,7 @@ struct RevokeCommand: ParsableCommand {
 
     /// Whether a server is running that will look for commands.
     ///
-    /// A server that stands still keeps its folder locked, although its lease in a database runs out.
+    /// A stalled server keeps its folder locked, although its lease in a database runs out.
     private func isServed(_ records: Records?) -> Bool {
         guard !SQLiteCallStore.isHeld(folder: data) else { return true }
         guard let records else { return false }

@@ -32,7 +32,7 @@ final class AuditLog: Sendable {
         var cause: String?
     }
 
-    /// The value of a member that a line has besides its time and its event.
+    /// The value of a line's member other than its time and its event.
     enum Value {
         case text(String)
         case number(UInt64)

@@ -20,7 +20,7 @@ struct ServerApplication {
     let clock = ServerClock()
     let beganAt = ContinuousClock.now
 
-    /// Creates a server with these settings; `reread` returns the settings to use when keys are to be read again.
+    /// Creates a server with these settings; `reread` returns the settings for a reload of the keys.
     init(_ settings: ServeSettings, reread: (@Sendable () throws(UsageError) -> ServeSettings)? = nil) {
         self.settings = settings
         self.reread = reread ?? { () throws(UsageError) in settings }

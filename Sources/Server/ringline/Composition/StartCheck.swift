@@ -82,8 +82,8 @@ struct StartCheck {
         let slash = web.keyFile.lastIndex(of: "/")
         let folder = slash.map { String(web.keyFile[..<$0]) } ?? "."
         guard folder != settings.data else { return nil }
-        if let obstacle = FileAccess.obstacle(toWritingIn: folder.isEmpty ? "/" : folder) {
-            throw UsageError("--vapid-key-file: \(SecretFileError.cannot("create", web.keyFile, obstacle))")
+        if let error = FileAccess.writeError(in: folder.isEmpty ? "/" : folder) {
+            throw UsageError("--vapid-key-file: \(SecretFileError.cannot("create", web.keyFile, error))")
         }
         return nil
     }

@@ -8,8 +8,8 @@ import Threads
 ///
 /// Safe on any thread. It reads the server's memory beside the server, and sees what was committed.
 final class DemoCalls: Sendable {
-    /// The number of woken devices that are remembered at most.
-    private static let most = 100
+    /// The largest number of remembered wakes.
+    private static let limit = 100
 
     private let store: MemoryCallStore
     private let result: Monitor<StoreResult?>
@@ -32,7 +32,7 @@ final class DemoCalls: Sendable {
         let now = Moment(milliseconds: SystemClock.wall())
         woken.withLock { all in
             all.append((call, Explanation.Woken(device, at: now)))
-            if all.count > Self.most { all.removeFirst() }
+            if all.count > Self.limit { all.removeFirst() }
         }
     }
 

@@ -5,7 +5,7 @@ import Threads
 ///
 /// Every push is accepted, except to a token that begins with ``refusedPrefix``: its device has no app any more.
 final class DemoPushSender: PushSender {
-    /// How the push token of a device begins whose pushes are refused.
+    /// Prefix of tokens whose pushes the demo refuses.
     static let refusedPrefix = "dead"
 
     private let pushes: DemoPushes
@@ -32,15 +32,15 @@ final class DemoPushSender: PushSender {
 
 /// The pushes that wait for the page; safe on any thread.
 final class DemoPushes: Sendable {
-    /// The number of pushes that wait at most; a page that is closed fetches none.
-    private static let most = 32
+    /// The largest number of waiting pushes; a closed page fetches none.
+    private static let limit = 32
     private let waiting = Monitor<[OutgoingPush]>([])
 
     /// Adds a push, and drops the oldest one if there are too many.
     func add(_ push: OutgoingPush) {
         waiting.withLock { pushes in
             pushes.append(push)
-            if pushes.count > Self.most { pushes.removeFirst() }
+            if pushes.count > Self.limit { pushes.removeFirst() }
         }
     }
 

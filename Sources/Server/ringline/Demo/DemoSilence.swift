@@ -5,8 +5,8 @@ import Threads
 ///
 /// Safe on any thread.
 final class DemoSilence: Sendable {
-    /// The number of silent devices at most; the page has four devices.
-    private static let most = 16
+    /// The largest number of silent devices; the page has four devices.
+    private static let limit = 16
     private let devices = Monitor<Set<DeviceID>>([])
 
     /// Returns whether the server does not hear a device.
@@ -17,7 +17,7 @@ final class DemoSilence: Sendable {
         devices.withLock { devices in
             if !isSilent {
                 devices.remove(device)
-            } else if devices.count < Self.most {
+            } else if devices.count < Self.limit {
                 devices.insert(device)
             }
             return devices.contains(device)

@@ -25,14 +25,14 @@ extension Doctor {
         guard let path = FileAccess.realPath(settings.data) else {
             return [.error(subject, "\(settings.data) cannot be written", fix: owner)]
         }
-        if let obstacle = obstacle(toWritingIn: path) {
+        if let error = writeError(in: path) {
             let fix =
-                switch obstacle {
+                switch error {
                 case ENOSPC, EDQUOT: "free some space on its disk"
                 case EROFS: "mount its file system for writing"
                 default: owner
                 }
-            let why = String(cString: strerror(obstacle)).lowercased()
+            let why = String(cString: strerror(error)).lowercased()
             return [.error(subject, "\(settings.data) cannot be written: \(why)", fix: fix)]
         }
         let holdsDatabase = settings.store == nil
@@ -41,9 +41,9 @@ extension Doctor {
     }
 
     /// Returns why the folder's owner, who runs the server, cannot write there (`errno`).
-    private func obstacle(toWritingIn path: String) -> Int32? {
+    private func writeError(in path: String) -> Int32? {
         do throws(StoreFailure) {
-            return try OperatorFolder(path).act { FileAccess.obstacle(toWritingIn: path) }
+            return try OperatorFolder(path).act { FileAccess.writeError(in: path) }
         } catch { return EACCES }
     }
 

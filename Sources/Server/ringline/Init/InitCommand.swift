@@ -86,7 +86,7 @@ struct InitCommand: ParsableCommand {
 
 /// The files that `ringline init` writes into a folder.
 struct InitialFiles {
-    /// How the server is to be run.
+    /// What runs the server.
     enum Kind {
         /// By hand, or by something else.
         case plain
@@ -109,7 +109,7 @@ struct InitialFiles {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/usr/bin/ringline"
     }
 
-    /// The files besides the secret, with their texts.
+    /// The files except the secret, with their texts.
     private var texts: [(path: String, text: String)] {
         let ownData = kind == .unit ? "/var/lib/ringline" : "\(folder)/data"
         let values = ["listen": listen.text, "data": data ?? ownData, "jwt-secret-file": secret]

@@ -12,7 +12,7 @@ struct PushTest {
     let preferred: APNsEnvironment?
     /// Signs the capability that the woken app presents to the server; with `nil` the push has none.
     let capability: RingCapability?
-    /// The keys that the device's app wants in the payload besides.
+    /// Additional payload keys that the device's app has asked for.
     var aliases = PayloadAliases()
 
     /// For how many seconds the device may ring if the app does not check whether the call exists.

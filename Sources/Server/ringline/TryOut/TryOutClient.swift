@@ -10,7 +10,7 @@ import LibWebSockets
 import Threads
 
 /// The options with which a try-out client connects to its server.
-struct TerminalOptions: ParsableArguments {
+struct TryOutOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The server; http:// and https:// are taken too, and a missing /ws is added.",
@@ -35,15 +35,15 @@ struct TerminalOptions: ParsableArguments {
 /// A try-out client in the terminal: prints each message that it sends or receives, with the time since the start.
 ///
 /// If it loses its connection, it connects again as the kits for apps do, and sends again what has got no ack.
-final class Terminal: Sendable {
+final class TryOutClient: Sendable {
     /// The behaviour of one side of a call.
     protocol Role: AnyObject, Sendable {
         /// Called when the server has accepted the first connection (`welcome`).
-        func welcomed(_ terminal: Terminal)
+        func welcomed(_ terminal: TryOutClient)
         /// Called for every other message, once for each.
-        func received(_ type: String, _ message: JSONObject, _ terminal: Terminal)
+        func received(_ type: String, _ message: JSONObject, _ terminal: TryOutClient)
         /// Called when the user presses Ctrl-C, or on SIGTERM.
-        func interrupted(_ terminal: Terminal)
+        func interrupted(_ terminal: TryOutClient)
     }
 
     /// What the client's thread, the timers and the watch of the signals share.
@@ -67,13 +67,13 @@ final class Terminal: Sendable {
     private let role: any Role
     private let began = ContinuousClock.now
     private let token: String
-    private let options: TerminalOptions
+    private let options: TryOutOptions
     private let address: ServerAddress
     /// The beginning of the ids of this run: the server must not take a signal for one of an earlier run.
     private let runID = Hex.encode(SecureRandom.bytes(4))
     private let state: Monitor<State>
 
-    init(_ options: TerminalOptions, role: any Role) throws(UsageError) {
+    init(_ options: TryOutOptions, role: any Role) throws(UsageError) {
         self.role = role
         guard let token = options.token ?? ProcessInfo.processInfo.environment["RINGLINE_TOKEN"], !token.isEmpty else {
             throw UsageError("--token is needed; 'ringline token --user 11' prints one")
@@ -231,7 +231,7 @@ final class Terminal: Sendable {
     }
 
     /// Calls a function later, on another thread.
-    func after(milliseconds: Int, _ work: @escaping @Sendable (Terminal) -> Void) {
+    func after(milliseconds: Int, _ work: @escaping @Sendable (TryOutClient) -> Void) {
         Task.detached { [weak self] in
             // `sleep` throws only when its task is cancelled, and no other code has a reference to this task.
             try? await Task.sleep(for: .milliseconds(milliseconds))

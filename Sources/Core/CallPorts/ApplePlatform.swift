@@ -1,12 +1,11 @@
 /// The platforms of Apple, as apps write them: by the system's name, the device's, or either with a version.
-@usableFromInline enum ApplePlatform {
+enum ApplePlatform {
     /// The words with which the names of Apple's platforms begin.
-    @usableFromInline static let beginnings = [
+    static let beginnings = [
         "ios", "ipad", "iphone", "ipod", "mac", "osx", "watchos", "visionos", "tvos", "apple", "darwin",
     ]
 
     /// Returns whether a registered platform is one of Apple's: `iOS`, `ipados`, `iPhone15,2`.
-    @inlinable
     static func isNamed(by platform: String) -> Bool {
         beginnings.contains { word in
             // The bit makes a letter a small one, and leaves the small letters of the words as they are.

@@ -69,45 +69,15 @@ package struct DeviceRecord: Equatable, Sendable {
     /// section 6).
     package static let pushesUntilAlert = 3
 
-    /// Whether VoIP pushes seem to have no effect, so that an alert rings the device first.
-    @inlinable
-    package var hasIneffectiveVoIPPushes: Bool { unansweredPushes >= Self.pushesUntilAlert && alertToken != nil }
-
-    /// The kind of push that rings the device; `nil` = no push can.
-    @inlinable
-    package var ringingPush: PushKind? { ringingPush(excluding: []) }
-
     /// Whether the device is one of Apple's, on which a Firebase message does not wake an app that was ended.
-    @inlinable
-    var isAppleDevice: Bool { voipToken != nil || ApplePlatform.isNamed(by: platform) }
+    package var isAppleDevice: Bool { voipToken != nil || ApplePlatform.isNamed(by: platform) }
 
-    /// Whether it is an Apple device with no route but Firebase.
+    /// Whether it is an Apple device with a Firebase token and without a token of APNs.
     ///
     /// It cannot ring, because iOS starts no app for a Firebase message.
-    package var isUnreachableByFirebase: Bool { isAppleDevice && ringingPush == .firebase }
-
-    /// Returns the best kind of push that rings the device, without the kinds that were refused for good; `nil` = no
-    /// push can.
-    @inlinable
-    package func ringingPush(excluding refused: Set<PushKind>) -> PushKind? {
-        // The VoIP token of an Apple device may just have been removed.
-        let isAppleDevice = isAppleDevice || refused.contains(.voip)
-        let order: [PushKind] =
-            if hasIneffectiveVoIPPushes {
-                [.alert, .firebase, .web, .voip]
-            } else if isAppleDevice {
-                [.voip, .alert, .firebase, .web]
-            } else {
-                [.firebase, .web, .alert]
-            }
-        return order.first { token(for: $0) != nil && !refused.contains($0) }
-    }
-
-    /// The kind of push that shows or brings a notice; `nil` = no push can.
-    @inlinable
-    package var noticePush: PushKind? {
-        let order: [PushKind] = isAppleDevice ? [.alert, .firebase, .web] : [.firebase, .web, .alert]
-        return order.first { token(for: $0) != nil }
+    package var isUnreachableByFirebase: Bool {
+        isAppleDevice && token(for: .firebase) != nil
+            && PushKind.allCases.allSatisfy { !$0.isThroughAPNs || token(for: $0) == nil }
     }
 
     /// All its push tokens.

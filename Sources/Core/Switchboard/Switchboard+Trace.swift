@@ -117,21 +117,21 @@ extension Call {
 
 extension CallSession.Input {
     /// The input as the log shows it.
-    var word: Switchboard.CallInput {
+    var word: Switchboard.LogWord {
         switch self {
-        case .signal: .signal
-        case .notified: .notified
-        case .gone: .gone
-        case .seen: .seen
-        case .renewed: .renewed
-        case .endDelivered: .endDelivered
-        case .foundBusy: .busy
-        case .lostGlare: .glare
-        case .replaced: .replaced
-        case .gaveWay: .gaveWay
-        case .withdrawn: .withdrawn
-        case .confirmed: .confirmed
-        case .deadlineReached: .deadline
+        case .signal: "signal"
+        case .notified: "notified"
+        case .gone: "gone"
+        case .seen: "seen"
+        case .renewed: "renewed"
+        case .endDelivered: "end_delivered"
+        case .foundBusy: "busy"
+        case .lostGlare: "glare"
+        case .replaced: "replaced"
+        case .gaveWay: "gave_way"
+        case .withdrawn: "withdrawn"
+        case .confirmed: "confirmed"
+        case .deadlineReached: "deadline"
         }
     }
 
@@ -148,25 +148,25 @@ extension CallSession.Input {
 
 extension CallSession.OfferMeaning {
     /// The meaning as the log shows it.
-    var word: Switchboard.OfferMeaning {
+    var word: Switchboard.LogWord {
         switch self {
-        case .repeats: .again
-        case .replacesDescription: .description
-        case .renegotiates: .renegotiation
-        case .refused: .refused
+        case .repeats: "repeat"
+        case .replacesDescription: "description"
+        case .renegotiates: "renegotiation"
+        case .refused: "refused"
         }
     }
 }
 
 extension CallRouter.StartOutcome {
     /// The decision as the log shows it.
-    var word: Switchboard.CallStart {
+    var word: Switchboard.LogWord {
         switch self {
-        case .rings: .rings
-        case .hidden: .hidden
-        case .busy: .busy
-        case .tooManyCallers: .tooManyCallers
-        case .lostGlare: .glare
+        case .rings: "rings"
+        case .hidden: "hidden"
+        case .busy: "busy"
+        case .tooManyCallers: "crowded"
+        case .lostGlare: "glare"
         }
     }
 }

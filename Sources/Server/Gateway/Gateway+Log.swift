@@ -117,7 +117,7 @@ extension Gateway {
         case .begins(let call, let meaning, let caller, _):
             log.trace(
                 "an offer begins a call",
-                [call.map { .call($0) }, .meaning(ServerText(meaning)), .user(caller)]
+                [call.map { .call($0) }, .meaning(ServerText(meaning.text)), .user(caller)]
             )
         case .waits(let call, _):
             log.trace("work waits for the store: an ended call or an epoch", [call.map { .call($0) }])
@@ -136,10 +136,11 @@ extension Gateway {
     private func write(_ step: Switchboard.CallStep, of call: Switchboard.CallTag) {
         let names: [LogField?] = [.call(call.id), .epoch(call.epoch), .callNumber(call.number)]
         switch step {
-        case .offer(let meaning): log.trace("an offer is for a known call", names + [.meaning(ServerText(meaning))])
-        case .began(let start): log.trace("a call is begun", names + [.start(ServerText(start))])
+        case .offer(let meaning):
+            log.trace("an offer is for a known call", names + [.meaning(ServerText(meaning.text))])
+        case .began(let start): log.trace("a call is begun", names + [.start(ServerText(start.text))])
         case .input(let input, let device):
-            log.trace("the call gets an input", names + [.input(ServerText(input)), device.map { .device($0) }])
+            log.trace("the call gets an input", names + [.input(ServerText(input.text)), device.map { .device($0) }])
         case .relayed(let seq, let kind, let connections):
             let content: LogField =
                 switch kind {

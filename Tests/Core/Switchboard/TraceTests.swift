@@ -46,11 +46,11 @@ struct TraceTests {
         }
         let senders = [caller, caller, callee, callee, caller, caller, callee]
         #expect(signals == senders.map { .connection($0) })
-        let meanings = steps(world).compactMap { step -> Switchboard.OfferMeaning? in
+        let meanings = steps(world).compactMap { step -> Switchboard.LogWord? in
             if case .offer(let meaning) = step { meaning } else { nil }
         }
-        #expect(meanings == [.again, .refused, .renegotiation])
-        #expect(steps(world).contains(.began(.rings)))
+        #expect(meanings == ["repeat", "refused", "renegotiation"])
+        #expect(steps(world).contains(.began("rings")))
         let relayed = steps(world).filter { if case .relayed = $0 { true } else { false } }
         #expect(
             relayed == [
@@ -136,7 +136,7 @@ struct TraceTests {
         let (id, user) = (try SwitchboardTests.call("c-1"), try SwitchboardTests.user("10"))
         let number = try #require(PhoneNumber(normalizing: "5"))
         let registration = DeviceRegistration(bundleID: "com.example.app", platform: "ios")
-        let named: [(Switchboard.Request, Switchboard.RequestName)] = [
+        let named: [(Switchboard.Request, Switchboard.LogWord)] = [
             (.signal(SignalMessage(endOf: id)), "signal"), (.fetch(id, .init()), "fetch"),
             (.end(id, device: nil), "end"),
             (.calls(.history(limit: 1, before: nil)), "history"), (.calls(.justBegun(with: user)), "record"),

@@ -315,15 +315,18 @@ extension Switchboard {
             return deliverSignal(message, to: found, side, from: source)
         case .lateCopy(let seq):
             guard let found else { return .failure(Self.unknownCall) }
-            trace(found, .offer(.lateCopy))
+            trace(found, .offer("late_copy"))
             found.offerTransports.insert(source.transport)
             return .success(Receipt(call: found, seq: seq))
         case .first(let callee), .replacement(let callee):
             if let key = unknownEpoch(message, from: source.user, to: callee), mustAwait([.epoch(key)]) {
                 return .failure(Self.unknownCall)
             }
-            let meaning: OfferMeaning = found?.isLive == true ? .replacement : .first
-            trace(from: .calls, .begins(message.callID, meaning, from: source.user, to: callee))
+            let replaces = found?.isLive == true
+            trace(
+                from: .calls,
+                .begins(message.callID, replaces ? "replacement" : "first", from: source.user, to: callee)
+            )
             let keys = RingLimits.Keys(from: source.user, to: callee)
             if let refusal = ringRefusal(of: source.user, to: callee, keys, message) { return .failure(refusal) }
             guard limits.calls.take(source.user, at: turn.now) else {

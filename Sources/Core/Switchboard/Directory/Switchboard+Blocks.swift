@@ -19,7 +19,7 @@ extension Switchboard {
         case doNotDisturb(until: Moment?)
 
         /// The request's name in the log.
-        var name: RequestName {
+        var name: LogWord {
             switch self {
             case .list: "blocks"
             case .block: "block"

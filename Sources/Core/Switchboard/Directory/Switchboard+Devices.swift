@@ -13,7 +13,7 @@ extension Switchboard {
         case remove(DeviceID)
 
         /// The request's name in the log.
-        var name: RequestName {
+        var name: LogWord {
             switch self {
             case .list: "devices"
             case .register: "register"

@@ -11,7 +11,7 @@ extension Switchboard {
         indirect case update(UserID?, NumberUpdate)
 
         /// The request's name in the log.
-        var name: RequestName {
+        var name: LogWord {
             switch self {
             case .read: "directory"
             case .update: "update_directory"

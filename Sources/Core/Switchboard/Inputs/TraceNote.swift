@@ -43,10 +43,10 @@ extension Switchboard {
         // Reported with the detail `calls` only.
         /// A signal was received, on a connection or in a request.
         indirect case signal(SignalKind, CallID?, from: UserID, DeviceID, Origin)
-        /// A request is carried out.
-        indirect case request(RequestID, RequestName, UserID, CallID?)
-        /// An offer begins a call, which may replace another one; the new call has no number yet.
-        case begins(CallID?, OfferMeaning, from: UserID, to: UserID)
+        /// A request of this name is carried out.
+        indirect case request(RequestID, LogWord, UserID, CallID?)
+        /// An offer begins a call: `first`, or a `replacement` of a live one; the new call has no number yet.
+        case begins(CallID?, LogWord, from: UserID, to: UserID)
         /// A signal, a request or another task waits until calls at rest, or epochs, are read from the store; `calls` = how
         /// many.
         case waits(CallID?, calls: Int)
@@ -82,11 +82,11 @@ extension Switchboard {
     /// A step of a call's way through the server.
     package enum CallStep: Equatable, Sendable {
         /// An offer was found to mean this for the call.
-        case offer(OfferMeaning)
+        case offer(LogWord)
         /// The call began, and this was decided about it.
-        case began(CallStart)
+        case began(LogWord)
         /// The call was given an input, which may be a signal of a device.
-        case input(CallInput, DeviceID?)
+        case input(LogWord, DeviceID?)
         /// A new entry of the log was sent to these connections; an empty list = to no connection.
         case relayed(seq: UInt64, EntryKind, to: [ConnectionID])
         /// A signal was accepted; `waits` = its acknowledgement waits until the changes are durable.
@@ -121,63 +121,14 @@ extension Switchboard {
         case state(CallState)
     }
 
-    /// The meaning of an offer, in one word.
-    package enum OfferMeaning: String, Sendable {
-        /// It begins a call.
-        case first
-        /// It begins a call that replaces a live one of the same callId.
-        case replacement
-        /// The offer was accepted before.
-        case again = "repeat"
-        /// It replaces the caller's unanswered description.
-        case description
-        /// It renegotiates the answered call.
-        case renegotiation
-        /// It is the offer of a call that has just ended, and has come a second time, by the other transport.
-        case lateCopy = "late_copy"
-        /// The call refuses it.
-        case refused
-    }
+    /// A word of the log.
+    ///
+    /// Only a literal can be one, so that no text from outside is logged.
+    package struct LogWord: ExpressibleByStringLiteral, Equatable, Sendable {
+        /// The word as text.
+        package let text: String
 
-    /// The decision about a call that begins, in one word.
-    package enum CallStart: String, Sendable {
-        /// It rings its callee.
-        case rings
-        /// It is hidden from its callee.
-        case hidden
-        /// It ends at once: its callee is in another call.
-        case busy
-        /// It ends at once: too many others ring its callee. The timeline's word is `crowded`, so the log has it too.
-        case tooManyCallers = "crowded"
-        /// It ends at once: a simultaneous call of its callee continues.
-        case glare
-    }
-
-    /// An input of a call, in one word.
-    package enum CallInput: String, Sendable {
-        /// A signal of a device.
-        case signal
-        /// A device was notified of the call.
-        case notified
-        /// A device has no connection and no request any more.
-        case gone
-        /// A device has opened a connection or made a request.
-        case seen
-        /// A device continues under another token or id.
-        case renewed
-        /// A device received the notice that it is out of the call.
-        case endDelivered = "end_delivered"
-        /// The callee is in another call, or too many other callers ring the callee.
-        case busy
-        /// A simultaneous call of the peer continues.
-        case glare
-        /// The caller begins a new call under the same callId.
-        case replaced
-        /// The caller rings the same callee with another call.
-        case gaveWay = "gave_way"
-        case withdrawn
-        case confirmed
-        /// A deadline has come: the end of ringing, or the end of the grace of a side that is gone.
-        case deadline
+        /// A word, from the server's sources.
+        package init(stringLiteral word: StaticString) { text = word.description }
     }
 }

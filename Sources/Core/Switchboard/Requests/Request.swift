@@ -27,17 +27,6 @@ extension Switchboard {
         case credentials(CredentialRequest)
     }
 
-    /// A request's name in the log.
-    ///
-    /// Only a literal can be one, so that no text from outside is logged.
-    package struct RequestName: ExpressibleByStringLiteral, Equatable, Sendable {
-        /// The name as text.
-        package let text: String
-
-        /// A name, from the server's sources.
-        package init(stringLiteral name: StaticString) { text = name.description }
-    }
-
     /// The parameters of a fetch.
     package struct Fetch: Equatable, Sendable {
         /// The other user of the call, because one callId may be in use with several users; `nil` = the live call, else
@@ -71,7 +60,7 @@ extension Switchboard {
 
 extension Switchboard.Request {
     /// The request's name in the log.
-    var name: Switchboard.RequestName {
+    var name: Switchboard.LogWord {
         switch self {
         case .signal: "signal"
         case .fetch: "fetch"

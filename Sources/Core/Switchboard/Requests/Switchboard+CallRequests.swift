@@ -15,7 +15,7 @@ extension Switchboard {
         case timeline(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
 
         /// The request's name in the log.
-        var name: RequestName {
+        var name: LogWord {
             switch self {
             case .history: "history"
             case .justBegun: "record"

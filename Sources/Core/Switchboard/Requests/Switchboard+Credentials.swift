@@ -13,7 +13,7 @@ extension Switchboard {
         case revokeTokens(UserID?)
 
         /// The request's name in the log.
-        var name: RequestName {
+        var name: LogWord {
             switch self {
             case .turn: "turn_credential"
             case .webPushKey: "web_push_key"

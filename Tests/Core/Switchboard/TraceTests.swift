@@ -64,6 +64,15 @@ struct TraceTests {
         #expect(steps(world).filter { $0 == .refused }.count == 1)
     }
 
+    @Test("The decision about a schedule's call is reported as that about a user's")
+    func aScheduledCall() throws {
+        let rig = ScheduleRig()
+        rig.world.switchboard.report(.calls)
+        try rig.make()
+        rig.world.wait(40)
+        #expect(steps(rig.world).filter { $0 == .began("rings") }.count == 1)
+    }
+
     @Test("A connection is reported with its device, and its end with the close code of the client or the server")
     func connections() throws {
         let world = try call(.connections)

@@ -124,13 +124,20 @@ extension Switchboard {
     /// Returns why a new call is hidden from its callee; `nil` = the call is shown.
     func reasonToHide(
         _ id: CallID,
+        _ beginning: Beginning,
         of caller: UserID,
         from callee: UserID,
         _ offer: SignalMessage
     ) -> CallRecord.Hidden? {
         if isNumberBlocked(in: offer, of: caller, by: callee) { return .block }
-        return directory.reasonToHide(caller, from: callee, at: turn.date)
-            ?? (CallResolution.isCallIDTaken(id, for: caller, of: callee, in: calls) ? .callIDTaken : nil)
+        let reason = directory.reasonToHide(caller, from: callee, at: turn.date)
+        switch beginning {
+        case .byUser:
+            return reason
+                ?? (CallResolution.isCallIDTaken(id, for: caller, of: callee, in: calls) ? .callIDTaken : nil)
+        // See `isSilencedByDoNotDisturb(_:)`.
+        case .bySchedule(let record, _, _): return reason == .doNotDisturb && record.isOwn ? nil : reason
+        }
     }
 
     /// Records that a call is hidden from its callee, and why.

@@ -4,72 +4,77 @@ import CallWire
 
 /// How a call begins: its epoch, the devices that receive it, and the calls with which it is in glare.
 extension Switchboard {
+    /// Begins a call with its first offer, under a callId that no live call of its two users has.
     mutating func begin(
+        _ beginning: Beginning,
+        as id: CallID,
         _ offer: Offer,
         _ message: SignalMessage,
         from source: Source,
-        to callee: UserID,
-        _ keys: RingLimits.Keys
+        to callee: UserID
     ) -> Receipt {
-        let now = turn.now
-        let id = message.callID ?? makeCallID()
         let key = CallKey(id: id, pair: Pair(source.user, callee))
         let older = calls[key]
-        let epoch = directory.nextEpoch(of: key, after: older?.epoch, at: now)
-        // If a device has not yet been notified of the older call's end, the older call stays in memory without its
-        // callId until it can no longer be fetched.
+        let (number, epoch) = numberCall(key, after: older)
+        if beginning.isByUser { makeWay(from: source.user, to: callee, as: id, after: older) }
+        let hidden = reasonToHide(id, beginning, of: source.user, from: callee, message)
+        // To its caller, a call that is hidden because its callId is taken looks like any other call.
+        let looksShown = hidden == nil || hidden == .callIDTaken
+        let isBusy = looksShown && isInCall(callee)
+        let session = CallSession(
+            number: number,
+            key: key,
+            epoch: epoch,
+            caller: source.user,
+            device: source.device,
+            offer: offer,
+            isHidden: hidden != nil,
+            scheduled: beginning.scheduledCall,
+            grace: policy.grace,
+            firstSeq: precautions.crashShadow.firstSeq(at: turn.now),
+            at: turn.now
+        )
+        let call = makeCall(session, beginning, message, from: source, to: callee, hidden, isBusy, after: older)
+        calls.insert(call)
+        if beginning.isByUser { noteContact(source.user, callee) }
+        turn.out.append(.note(.began(id, epoch: epoch)))
+
+        // A scheduled call, whose caller is only a name, competes with no other.
+        let competes = looksShown && beginning.isByUser
+        let opposingCalls = competes ? opposingCalls(of: call) : []
+        let outcome = CallRouter.begin(
+            id,
+            hidden: hidden,
+            isBusy: competes && isBusy && policy.whenBusy == .busy,
+            hasTooManyCallers: competes && opposingCalls.isEmpty && hasTooManyCallers(callee, at: call),
+            opposingCalls: opposingCalls.map(\.key.id)
+        )
+        trace(call, .began(outcome.word))
+        var receipt = start(call, message, from: source, reachesCallee: outcome == .rings)
+        receipt.madeCallID = message.callID == nil
+        note(beginning, of: call, rings: outcome == .rings)
+        carryOut(outcome, of: call, opposing: opposingCalls)
+        return receipt
+    }
+
+    /// Lets earlier calls make way for a user's call: the older one under its callId, unless a device has yet to be
+    /// notified of its end, and the ringing one to the same callee.
+    private mutating func makeWay(from caller: UserID, to callee: UserID, as id: CallID, after older: Call?) {
+        // An older call with such a device stays in memory without its callId until it can no longer be fetched.
         if let older, !hasWithheldEntries(older), !older.session.legs.contains(where: { $0.phase == .endNotDelivered })
         {
             forget(older)
         }
-        replaceRinging(from: source.user, to: callee, by: id)
-        let hidden = reasonToHide(id, of: source.user, from: callee, message)
-        // To its caller, a call that is hidden because its callId is taken looks like any other call.
-        let looksShown = hidden == nil || hidden == .callIDTaken
-        let isBusy = looksShown && isInCall(callee)
-        let call = makeCall(key, epoch: epoch, offer, message, from: source, to: callee, hidden, isBusy, after: older)
-        calls.insert(call)
-        noteContact(source.user, callee)
-        metrics.callsBegun += 1
-        turn.out.append(.note(.began(id, epoch: epoch)))
-
-        let opposingCalls = looksShown ? opposingCalls(of: call) : []
-        let beginning = CallRouter.begin(
-            id,
-            hidden: hidden,
-            isBusy: isBusy && policy.whenBusy == .busy,
-            hasTooManyCallers: looksShown && opposingCalls.isEmpty && hasTooManyCallers(callee, at: call),
-            opposingCalls: opposingCalls.map(\.key.id)
-        )
-        trace(call, .began(beginning.word))
-        let receipt = start(call, message, from: source, reachesCallee: beginning == .rings)
-        noteHidden(call)
-        limits.rings.began(call.number, keys, rings: beginning == .rings, at: now)
-        switch beginning {
-        case .tooManyCallers:
-            noteTooManyCallers(in: call)
-            process(call, .foundBusy)
-        case .busy: process(call, .foundBusy)
-        case .lostGlare(let winner): process(call, .lostGlare(to: winner))
-        case .hidden: break
-        case .rings:
-            for rival in opposingCalls { process(rival, .lostGlare(to: id)) }
-            if hasWithheldEntries(call) { call.ringsWhenShown = true } else { ring(call) }
-        }
-        reschedule(call)
-        var result = receipt
-        result.madeCallID = message.callID == nil
-        return result
+        replaceRinging(from: caller, to: callee, by: id)
     }
 
     /// Makes a call of an offer; `older` = the previous call under its callId between the same users.
     ///
     /// Inlined, because it runs once for each call.
     @inline(__always)
-    private mutating func makeCall(
-        _ key: CallKey,
-        epoch: UInt32,
-        _ offer: Offer,
+    private func makeCall(
+        _ session: CallSession,
+        _ beginning: Beginning,
         _ message: SignalMessage,
         from source: Source,
         to callee: UserID,
@@ -77,36 +82,60 @@ extension Switchboard {
         _ isBusy: Bool,
         after older: Call?
     ) -> Call {
-        let now = turn.now
-        let session = CallSession(
-            number: calls.makeNumber(),
-            key: key,
-            epoch: epoch,
-            caller: source.user,
-            device: source.device,
-            offer: offer,
-            isHidden: hidden != nil,
-            grace: policy.grace,
-            firstSeq: precautions.crashShadow.firstSeq(at: now),
-            at: now
-        )
-        let call = Call(
-            session: session,
-            room: message.room ?? Room.name(caller: source.user, callee: callee),
-            displayName: message.displayName,
-            hidden: hidden,
-            isWaiting: isBusy && policy.whenBusy == .waiting
-        )
-        call.offerTransports.insert(source.transport)
-        call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
-        call.acceptedSignals = AcceptedSignals(
-            before: older,
-            since: now - policy.fetchableFor
-        )
-        return call
+        let room = message.room ?? Room.name(caller: source.user, callee: callee)
+        switch beginning {
+        case .byUser:
+            let call = Call(
+                session: session,
+                room: room,
+                displayName: message.displayName,
+                hidden: hidden,
+                isWaiting: isBusy && policy.whenBusy == .waiting
+            )
+            call.offerTransports.insert(source.transport)
+            call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
+            call.acceptedSignals = AcceptedSignals(before: older, since: turn.now - policy.fetchableFor)
+            return call
+        case .bySchedule(let record, let ring, _):
+            return Call(
+                session: session,
+                room: room,
+                displayName: record.shownName,
+                hidden: hidden,
+                isWaiting: isBusy,
+                scheduled: ring
+            )
+        }
     }
 
-    mutating func start(
+    /// Records that a call has begun: a user's for the limits on rings, a schedule's in the timeline.
+    private mutating func note(_ beginning: Beginning, of call: Call, rings: Bool) {
+        switch beginning {
+        case .byUser(let keys): limits.rings.began(call.number, keys, rings: rings, at: turn.now)
+        case .bySchedule(_, let ring, _):
+            metrics.scheduledRings += 1
+            note(call, ring.event)
+        }
+        noteHidden(call)
+    }
+
+    /// Rings the callee of a call that has begun, or ends a call at once.
+    private mutating func carryOut(_ outcome: CallRouter.StartOutcome, of call: Call, opposing: [Call]) {
+        switch outcome {
+        case .tooManyCallers:
+            noteTooManyCallers(in: call)
+            process(call, .foundBusy)
+        case .busy: process(call, .foundBusy)
+        case .lostGlare(let winner): process(call, .lostGlare(to: winner))
+        case .hidden: break
+        case .rings:
+            for rival in opposing { process(rival, .lostGlare(to: call.key.id)) }
+            if hasWithheldEntries(call) { call.ringsWhenShown = true } else { ring(call) }
+        }
+        reschedule(call)
+    }
+
+    private mutating func start(
         _ call: Call,
         _ message: SignalMessage,
         from source: Source,

@@ -333,7 +333,8 @@ extension Switchboard {
                 return .failure(exceeded(.newCalls, "at most \(policy.callsPerMinute) new calls a minute"))
             }
             if let found, found.isLive { process(found, .replaced) }
-            return .success(begin(offer, message, from: source, to: callee, keys))
+            let id = message.callID ?? makeCallID()
+            return .success(begin(.byUser(keys), as: id, offer, message, from: source, to: callee))
         }
     }
 

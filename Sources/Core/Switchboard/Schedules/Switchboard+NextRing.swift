@@ -129,14 +129,15 @@ extension Switchboard {
         let startedAt = reason == .missed ? occurrence : turn.now
         // The server's clock may be behind the date.
         let endedAt = max(turn.now, startedAt)
+        let (number, epoch) = numberCall(key, after: calls[key])
         var call = CallRecord(
-            number: calls.makeNumber(),
+            number: number,
             id: id,
-            epoch: directory.nextEpoch(of: key, after: calls[key]?.epoch, at: turn.now),
+            epoch: epoch,
             room: Room.name(caller: record.from, callee: record.user),
             caller: record.from,
             callee: record.user,
-            displayName: record.displayName?.shown(upTo: WireLimits.displayNameCharacters),
+            displayName: record.shownName,
             hasVideo: false,
             startedAt: startedAt,
             ringUntil: endedAt,
@@ -145,12 +146,11 @@ extension Switchboard {
             legs: [Leg(device: ScheduledCall.device, side: .caller, phase: .left)]
         )
         call.session.scheduled = .once
-        call.scheduled = ScheduledRing(schedule: record.id, occurrence: occurrence, ring: ring)
-        metrics.callsBegun += 1
+        let scheduled = ScheduledRing(schedule: record.id, occurrence: occurrence, ring: ring)
+        call.scheduled = scheduled
         metrics.callsEnded[reason, default: 0] += 1
         commits.append(.call(call))
-        let scheduled = TimelineEvent.scheduled(record.id, occurrence: occurrence, ring: ring)
-        for event in [scheduled, .ringSkipped(why), .ended(reason)] {
+        for event in [scheduled.event, .ringSkipped(why), .ended(reason)] {
             commits.append(.event(call.number, TimelineRecord(at: turn.now, event: event)))
         }
         // It has no log, and no client can fetch it.

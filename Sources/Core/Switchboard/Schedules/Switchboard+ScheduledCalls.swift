@@ -101,7 +101,7 @@ extension Switchboard {
         if record.next == nil, case .weekly = record.recurrence.dates { noteUnknownZone(of: record) }
         guard isLate else {
             if isWaiting, let given = earlier.occurrence { skipRing(of: earlier, for: given, .late) }
-            return beginCall(of: record, for: occurrence)
+            return beginNextRing(of: record, for: occurrence)
         }
         if oldest <= occurrence { skipRing(of: record, for: occurrence, .late) }
         guard isWaiting else { return settleSchedule(record) }
@@ -116,7 +116,7 @@ extension Switchboard {
         var record = record
         if turn.date < again + precautions.dateHold.lateness(at: turn.now) {
             record.again = nil
-            beginCall(of: record, for: occurrence)
+            beginNextRing(of: record, for: occurrence)
         } else if directory.schedules.course(of: record).earlierRing == nil
             || precautions.historyHold.allowsDeletion(at: turn.now)
         {
@@ -130,7 +130,7 @@ extension Switchboard {
     // MARK: The call
 
     /// Begins the next ring of a schedule.
-    private mutating func beginCall(of record: ScheduleRecord, for occurrence: Moment) {
+    private mutating func beginNextRing(of record: ScheduleRecord, for occurrence: Moment) {
         if let why = reasonToSkip(record) {
             skipRing(of: record, for: occurrence, why)
             settleSchedule(record)
@@ -148,7 +148,7 @@ extension Switchboard {
             ScheduledCall.confirmable(isLast: record.rings >= $0.times)
         }
         let ring = ScheduledRing(schedule: record.id, occurrence: occurrence, ring: record.rings)
-        _ = beginCall(of: record, ring, as: scheduled ?? .once, id)
+        _ = begin(ring, of: record, as: scheduled ?? .once, id)
     }
 
     /// Returns the reached limit of its user that keeps a ring from beginning; `nil` = it may begin.
@@ -195,63 +195,26 @@ extension Switchboard {
         }
         let ring = ScheduledRing(schedule: record.id, occurrence: turn.date, ring: ScheduledRing.trial)
         let scheduled: ScheduledCall = record.confirmation == nil ? .once : .confirmable(isLast: true)
-        return beginCall(of: record, ring, as: scheduled, id)
+        return begin(ring, of: record, as: scheduled, id)
     }
 
     /// Begins a call of a schedule.
-    private mutating func beginCall(
-        of record: ScheduleRecord,
+    private mutating func begin(
         _ ring: ScheduledRing,
+        of record: ScheduleRecord,
         as scheduled: ScheduledCall,
         _ id: CallID
     ) -> Call {
-        let key = CallKey(id: id, pair: Pair(record.from, record.user))
-        let offer = ScheduledOffer.message(
+        let message = ScheduledOffer.message(
             ring: record.ring,
             schedule: record.id,
             handle: (record.handle, record.handleType),
             data: record.data
         )
-        guard case .offer(let content) = offer.content else { preconditionFailure("a scheduled offer is an offer") }
-        let hidden = reasonToHide(offer, of: record)
-        let call = Call(
-            session: CallSession(
-                number: calls.makeNumber(),
-                key: key,
-                epoch: directory.nextEpoch(of: key, after: calls[key]?.epoch, at: turn.now),
-                caller: record.from,
-                device: ScheduledCall.device,
-                offer: content,
-                isHidden: hidden != nil,
-                scheduled: scheduled,
-                grace: policy.grace,
-                firstSeq: precautions.crashShadow.firstSeq(at: turn.now),
-                at: turn.now
-            ),
-            room: Room.name(caller: record.from, callee: record.user),
-            displayName: record.displayName?.shown(upTo: WireLimits.displayNameCharacters),
-            hidden: hidden,
-            isWaiting: hidden == nil && isInCall(record.user),
-            scheduled: ring
-        )
-        calls.insert(call)
-        metrics.callsBegun += 1
-        metrics.scheduledRings += 1
-        turn.out.append(.note(.began(id, epoch: call.epoch)))
+        guard case .offer(let offer) = message.content else { preconditionFailure("a scheduled offer is an offer") }
         let source = Source(user: record.from, device: ScheduledCall.device, name: nil, transport: .request)
-        _ = start(call, offer, from: source, reachesCallee: hidden == nil)
-        note(call, .scheduled(record.id, occurrence: ring.occurrence, ring: ring.ring))
-        noteHidden(call)
-        if hidden == nil { if hasWithheldEntries(call) { call.ringsWhenShown = true } else { self.ring(call) } }
-        reschedule(call)
-        return call
-    }
-
-    private func reasonToHide(_ offer: SignalMessage, of record: ScheduleRecord) -> CallRecord.Hidden? {
-        if isNumberBlocked(in: offer, of: record.from, by: record.user) { return .block }
-        let reason = directory.reasonToHide(record.from, from: record.user, at: turn.date)
-        // See `isSilencedByDoNotDisturb(_:)`.
-        return reason == .doNotDisturb && record.isOwn ? nil : reason
+        let beginning = Beginning.bySchedule(record, ring, scheduled)
+        return begin(beginning, as: id, offer, message, from: source, to: record.user).call
     }
 
     /// Ends the present call of a schedule as confirmed; returns `false` if there is none.

@@ -15,8 +15,6 @@ package struct Metrics: Sendable {
     package var connectionsOpened: UInt64 = 0
     /// Connections closed by the server, by close code.
     package var closes: [UInt16: UInt64] = [:]
-    /// Live calls now, by state.
-    package var calls: [CallState: Int] = [:]
     /// Calls ever begun.
     package var callsBegun: UInt64 = 0
     /// Calls ended, by reason.
@@ -37,8 +35,6 @@ package struct Metrics: Sendable {
     package var revocations: UInt64 = 0
     /// Refusals and omissions because of a limit, by limit.
     package var limited = Limited()
-    /// Bodies built for fetches.
-    package var fetchesBuilt: UInt64 = 0
     /// Members with names that the server does not know.
     package var unknownNames = UnknownNames()
     /// Relayed frames handed to connections.

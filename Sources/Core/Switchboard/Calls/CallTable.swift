@@ -216,9 +216,6 @@ struct CallTable: ~Copyable {
         }
     }
 
-    /// Whether a call is still listed among its users' live calls.
-    func isListedLive(_ call: Call) -> Bool { live[call.owner]?.contains { $0 === call } ?? false }
-
     /// Records that a call has ended; returns `false` if it was recorded before.
     @discardableResult
     mutating func ended(_ call: Call) -> Bool {

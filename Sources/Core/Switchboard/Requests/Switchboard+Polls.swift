@@ -80,7 +80,6 @@ extension Switchboard {
                 by: poll.principal,
                 iceServers: poll.iceServers
             )
-        metrics.fetchesBuilt += 1
         polls.keep(body, for: key)
         turn.out.append(.reply(id, Reply(body: body)))
     }

@@ -119,6 +119,6 @@ private func candidates() -> [[UInt8]] {
 private func relayedCandidates() throws -> [Frame] {
     try (1...200).map { number in
         let signal = try relayed(candidate: number)
-        return Frame(withHeadroom: signal.head.frame(around: signal.members))
+        return Frame(withHeadroom: signal.frame)
     }
 }

@@ -51,7 +51,7 @@ let socketIOOperations: [Operation] = [
         let session = try JoinedSession()
         let frames = try (1...200).map { number in
             let signal = try relayed(candidate: number)
-            return signal.head.frame(around: signal.members)
+            return signal.frame
         }
         return {
             var done = 0

@@ -30,7 +30,7 @@ let wireOperations: [Operation] = [
         let signals = try (1...200).map { try relayed(candidate: $0) }
         return {
             var done = 0
-            for signal in signals where signal.head.frame(around: signal.members).count > signal.members.byteCount {
+            for signal in signals where signal.frame.count > signal.members.byteCount {
                 done += 1
             }
             return done
@@ -54,16 +54,26 @@ private func parse(_ frames: [[UInt8]]) -> Int {
 }
 
 /// Returns a candidate of the caller as it is relayed to the callee: the server's members, and those of the sender.
-func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: RelayedMembers) {
+func relayed(candidate number: Int) throws -> RelayedCandidate {
     let room = "p2p:\(Inputs.userName(.caller, 1))-\(Inputs.userName(.callee, 1))"
     let log = EncodedLogIdentity(LogIdentity(callID: try Inputs.call(1), room: room, epoch: 1))
     let position = LogPosition(in: log, seq: UInt64(number) + 5, at: Inputs.start)
-    let head = RelayedSignal(
-        kind: .ice,
+    let sent = try JSONObject(Inputs.bytes(#"{"candidate":"# + Inputs.candidate(number, .caller) + "}"))
+    return RelayedCandidate(
         position: position,
         sender: try EncodedSender(Inputs.user(.caller, 1), Inputs.device(.caller, 1)),
-        id: try Inputs.signal(Inputs.signalName(number))
+        id: try Inputs.signal(Inputs.signalName(number)),
+        members: RelayedMembers(of: sent, but: [])
     )
-    let sent = try JSONObject(Inputs.bytes(#"{"candidate":"# + Inputs.candidate(number, .caller) + "}"))
-    return (head, RelayedMembers(of: sent, but: []))
+}
+
+/// A candidate with what the server writes around it.
+struct RelayedCandidate {
+    let position: LogPosition
+    let sender: EncodedSender
+    let id: SignalID
+    let members: RelayedMembers
+
+    /// The frame, which is written anew each time.
+    var frame: [UInt8] { RelayedSignal.frame(.ice, id: id, at: position, from: sender, around: members) }
 }

@@ -17,25 +17,22 @@ struct DecodingTests {
     @Test("An offer is read with all members that the server adds")
     func offer() throws {
         let until = Moment(milliseconds: 99)
-        let signal = RelayedSignal(
-            kind: .offer,
-            position: place,
-            sender: EncodedSender(ClientBench.user("11"), ClientBench.device("peer")),
+        let sent = try JSONObject(Array(#"{"sdp":"v=0\r\n","round":3}"#.utf8))
+        let frame = RelayedSignal.frame(
+            .offer,
             id: SignalID("x"),
+            at: place,
+            from: EncodedSender(ClientBench.user("11"), ClientBench.device("peer")),
             offer: .init(
                 hasVideo: true,
                 displayName: "山田",
                 callUUID: ClientBench.uuid().text,
                 ringUntil: until,
                 isWaiting: true
-            )
+            ),
+            around: RelayedMembers(of: sent, but: [])
         )
-        let sent = try JSONObject(Array(#"{"sdp":"v=0\r\n","round":3}"#.utf8))
-        guard
-            case .signal(let envelope, .offer(let offer)) = read(
-                signal.frame(around: RelayedMembers(of: sent, but: []))
-            )
-        else {
+        guard case .signal(let envelope, .offer(let offer)) = read(frame) else {
             Issue.record("is no offer")
             return
         }

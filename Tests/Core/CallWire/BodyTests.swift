@@ -194,13 +194,14 @@ struct RelayTests {
     }
 
     private func frame(_ message: SignalMessage, offer: RelayedSignal.OfferExtras? = nil) throws -> [UInt8] {
-        RelayedSignal(
-            kind: message.signal.kind,
-            position: try place(),
-            sender: try EncodedSender(#require(UserID("11")), #require(DeviceID("a1"))),
+        RelayedSignal.frame(
+            message.signal.kind,
             id: message.id,
-            offer: offer
-        ).frame(around: message.relayed)
+            at: try place(),
+            from: try EncodedSender(#require(UserID("11")), #require(DeviceID("a1"))),
+            offer: offer,
+            around: message.relayed
+        )
     }
 
     @Test(

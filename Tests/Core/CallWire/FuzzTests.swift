@@ -55,18 +55,19 @@ struct FuzzTests {
             }
             for message in messages {
                 taken += 1
-                let frame = RelayedSignal(
-                    kind: message.signal.kind,
-                    position: LogPosition(
+                let frame = RelayedSignal.frame(
+                    message.signal.kind,
+                    id: message.id,
+                    at: LogPosition(
                         in: EncodedLogIdentity(
                             LogIdentity(callID: message.callID ?? call, room: "p2p:11-10", epoch: 1)
                         ),
                         seq: 1,
                         at: Moment(milliseconds: 1)
                     ),
-                    sender: EncodedSender(user, device),
-                    id: message.id
-                ).frame(around: message.relayed)
+                    from: EncodedSender(user, device),
+                    around: message.relayed
+                )
                 guard RelayedObject(frame) != nil else {
                     Issue.record("seed \(seed), round \(round): \(String(decoding: text, as: UTF8.self))")
                     return

@@ -2,20 +2,7 @@ public import CallCore
 import JSON
 
 /// The members that the server writes around a signal's own bytes when it relays the signal (protocol, section 3).
-public struct RelayedSignal: Sendable {
-    /// The kind of the signal.
-    public var kind: SignalKind
-    /// The position of the signal in its call's log.
-    public var position: LogPosition
-    /// The user and the device that sent the signal.
-    public var sender: EncodedSender
-    /// The `id` that the device gave the signal; `nil` if it gave none.
-    public var id: SignalID?
-    /// The values that the server computed for an offer; `nil` for another kind.
-    public var offer: OfferExtras?
-    /// The reason that the server set for an `end`; `nil` for another kind.
-    public var reason: EndReason?
-
+public enum RelayedSignal {
     /// The values that the server computes for an offer (protocol, section 3.4).
     public struct OfferExtras: Equatable, Sendable {
         /// Whether the call has video.
@@ -49,29 +36,17 @@ public struct RelayedSignal: Sendable {
         }
     }
 
-    /// Creates a signal from all its parts.
-    public init(
-        kind: SignalKind,
-        position: LogPosition,
-        sender: EncodedSender,
-        id: SignalID?,
-        offer: OfferExtras? = nil,
-        reason: EndReason? = nil
-    ) {
-        self.kind = kind
-        self.position = position
-        self.sender = sender
-        self.id = id
-        self.offer = offer
-        self.reason = reason
-    }
-
-    /// Returns the frame: headroom, then one JSON object that ends with the sender's own members, unchanged.
-    public func frame(around relayed: RelayedMembers) -> [UInt8] {
-        Self.frame(kind, id: id, at: position, from: sender, offer: offer, reason: reason, around: relayed)
-    }
-
-    /// Returns the frame of a signal from all its parts; the server makes no ``RelayedSignal`` for each frame.
+    /// Writes the frame of a signal from all its parts.
+    ///
+    /// - Parameters:
+    ///   - kind: The kind of the signal.
+    ///   - id: The `id` that the device gave the signal; `nil` if it gave none.
+    ///   - position: The position of the signal in its call's log.
+    ///   - sender: The user and the device that sent the signal.
+    ///   - offer: The values that the server computed for an offer; `nil` for another kind.
+    ///   - reason: The reason that the server set for an `end`; `nil` for another kind.
+    ///   - relayed: The sender's own members.
+    /// - Returns: Headroom, then one JSON object that ends with the sender's own members, unchanged.
     public static func frame(
         _ kind: SignalKind,
         id: SignalID?,

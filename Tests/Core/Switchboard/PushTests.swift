@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallWire
 import Testing
 
 @testable import Switchboard
@@ -25,6 +26,24 @@ struct PushTests {
         world.respondToPush(push, 503)
         world.wait(10)
         #expect(world.pushes.isEmpty)
+    }
+
+    @Test(
+        "The pushes of a ringing call share one parsed offer, which is the caller's newest, and is dropped at the end"
+    )
+    func parsedOffer() throws {
+        let world = SwitchboardWorld()
+        for device in ["b1", "b2"] { try world.register(try principal("10"), device, voip: device + device) }
+        let caller = try world.open("11", "a1")
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))
+        let call = try #require(world.switchboard.calls.live(of: try user("10")).first)
+        #expect(call.parsedOffer?.index == 0 && world.takenPushes().count == 2)
+        world.send(caller, SwitchboardWorld.offer("c-1", to: "10", id: "p", sdp: "v=0\\r\\ns=p\\r\\n"))
+        let sdp = try #require(call.newestOffer()?.value(of: .sdp))
+        #expect(String(decoding: sdp, as: UTF8.self).contains("s=p"))
+        #expect(call.parsedOffer.map { $0.index > 0 } == true)
+        world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        #expect(call.parsedOffer == nil && call.newestOffer() != nil && call.parsedOffer == nil)
     }
 
     @Test("A push that failed temporarily is tried again after 0.25 s, 0.5 s, 1 s …, under the same apns-id")

@@ -32,6 +32,8 @@ final class Call {
     var withheld = WithheldEntries()
     /// Whether the call rings as soon as its offer is shown.
     var ringsWhenShown = false
+    /// The offer at an index of the log, as the pushes need it; `nil` = no push has needed it, or the ringing is over.
+    var parsedOffer: (index: Int, object: RelayedObject)?
     /// The pushes of the call, by device.
     var pushes: [DeviceID: DevicePush] = [:]
     /// Whether the callee set do-not-disturb while the call rang.

@@ -29,7 +29,7 @@ enum PushPayload {
         var payload = payload(of: call, to: device, capability, aliases)
         payload.form = kind.form
         payload.sound = device.sound
-        let offer = offer(of: call)
+        let offer = call.newestOffer()
         (payload.handle, payload.handleType) = offer?.handle ?? (nil, .generic)
         if !omitsOffer { payload.offer = offer?.value(of: .sdp) }
         if call.scheduled != nil {
@@ -84,15 +84,6 @@ enum PushPayload {
         )
         payload.aliases = aliases
         return payload
-    }
-
-    /// Returns the caller's newest offer; `nil` = there is none.
-    static func offer(of call: Call) -> RelayedObject? {
-        for (index, entry) in call.session.log.enumerated().reversed() {
-            guard case .signal(.offer, .caller, _, _, _) = entry.content else { continue }
-            return RelayedObject(call.frame(at: index))
-        }
-        return nil
     }
 }
 

@@ -10,6 +10,7 @@ extension Switchboard {
     /// Cancels a call's pushes that no push service has accepted or refused yet, because the call no longer rings,
     /// replaces its alerts, and counts the VoIP pushes without a reaction.
     mutating func stopWaking(_ call: Call) {
+        call.parsedOffer = nil
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             let mightShow = mayShow(call, on: device)
             cancelPush(to: device, of: call)
@@ -64,19 +65,12 @@ extension Switchboard {
         let rungBy = rung.flatMap { device.route(for: $0, environment(of: device)) }
         guard let route = rungBy ?? noticeRoute(to: device) else { return }
         requestPush(
-            PendingPush(
-                call: call.number,
-                user: device.user,
-                device: device.id,
-                route: route,
-                sentAt: turn.now,
-                afterRinging: news
-            ),
-            as: pushes.makeID(),
-            payload: payload(route.kind),
-            name: "/\(news.rawValue)",
+            pushes.makeID(),
+            by: route,
             to: device,
             for: call,
+            news,
+            payload: payload(route.kind),
             expiresAt: turn.now + SwitchboardLimits.noticeTimeout
         )
     }
@@ -92,7 +86,7 @@ extension Switchboard {
     /// A call that rang may have been the reason for the block.
     private func isCallerBlocked(_ call: Call) -> Bool {
         if directory.isBlocked(call.caller, by: call.callee) { return true }
-        guard directory.numbers.hasBlocked(call.callee), let offer = PushPayload.offer(of: call) else { return false }
+        guard directory.numbers.hasBlocked(call.callee), let offer = call.newestOffer() else { return false }
         return isAnyBlocked(offer.phoneNumbers(of: call.caller), by: call.callee)
     }
 

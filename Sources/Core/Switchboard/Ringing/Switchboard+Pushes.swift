@@ -17,37 +17,41 @@ extension Switchboard {
             at: now
         )
         requestPush(
-            PendingPush(
-                call: call.number,
-                user: device.user,
-                device: device.id,
-                route: route,
-                sentAt: now
-            ),
-            as: id,
-            payload: payload,
-            name: "",
+            id,
+            by: route,
             to: device,
             for: call,
+            payload: payload,
             expiresAt: call.session.ringUntil,
             hasOtherRoute: otherRoute(of: device, than: route.kind, push) != nil
         )
     }
 
     /// Requests a push for a call from the push service, and records it in the timeline.
+    ///
+    /// `news`: What the push says of a call that no longer rings; `nil` = the push rings the device.
     mutating func requestPush(
-        _ pending: PendingPush,
-        as id: PushID,
-        payload: [UInt8],
-        name: String,
+        _ id: PushID,
+        by route: PushRoute,
         to device: DeviceRecord,
         for call: Call,
+        _ news: PendingPush.AfterRinging? = nil,
+        payload: [UInt8],
         expiresAt: Moment,
         hasOtherRoute: Bool = false
     ) {
+        var pending = PendingPush(
+            call: call.number,
+            user: device.user,
+            device: device.id,
+            route: route,
+            sentAt: turn.now,
+            afterRinging: news
+        )
+        let name = news.map { "/\($0.rawValue)" } ?? ""
         var push = OutgoingPush(
             id: id,
-            route: pending.route,
+            route: route,
             uuid: UUIDv5.url("ringline:\(call.key.id.folded)/\(call.epoch)/\(device.id.text)\(name)"),
             payload: payload,
             kept: pending.isNotice ? .aDay : pending.kind == .voip ? .never : .untilExpiry,
@@ -58,7 +62,6 @@ extension Switchboard {
             user: device.user
         )
         push.hasOtherRoute = hasOtherRoute
-        var pending = pending
         if pending.isNotice { pending.original = push }
         send(push, for: pending, in: call)
     }

@@ -118,7 +118,7 @@ let testing: [Target] =
             ["Identity", "Crypto", "COpenSSL", "CallCore", "SeededRandom"],
             ["Storing", "CallPorts", "CallTesting", "CallCore"],
             ["SQLite"],
-            ["SQLiteStore", "SQLite", "CallPorts", "CallTesting", "CallCore", "Threads"],
+            ["SQLiteStore", "SQLite", "Storing", "CallPorts", "CallTesting", "CallCore", "Threads"],
             [
                 "PostgresStore", "Postgres", "SQLiteStore", "SQLite", "Storing", "CallPorts", "CallTesting",
                 "CallCore", "Threads",

@@ -19,7 +19,7 @@ package final class Rows {
     package subscript(_ index: Int) -> Row { Row(rows: self, index: Int32(index)) }
 
     /// Calls `body` with each row.
-    func each(_ body: (Row) -> Void) { for index in 0..<count { body(self[index]) } }
+    package func each(_ body: (Row) -> Void) { for index in 0..<count { body(self[index]) } }
 
     /// The first row, if there is one.
     package var first: Row? { count > 0 ? self[0] : nil }

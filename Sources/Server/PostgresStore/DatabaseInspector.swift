@@ -68,9 +68,9 @@ package final class DatabaseInspector {
     package func damages() throws(StoreFailure) -> [DamagedValue] {
         let damages = DamageLog()
         do throws(PostgresError) {
-            _ = try Repair(connection: connection, damages: damages, now: Moment(milliseconds: 0)).find()
+            _ = try Repair(connection, damages: damages, now: Moment(milliseconds: 0)).find()
             let starts = try connection.run(Self.uncleanStarts).first?.int64(0) ?? 0
-            return try StateReader(connection: connection, damages: damages).state(uncleanStarts: starts).damages
+            return try QueryRunner(connection, damages: damages).state(uncleanStarts: starts).damages
         } catch { throw StoreFailure(error, options) }
     }
 

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import Postgres
+import Storing
 
 /// Changes of the call directory.
 extension NumberChange {
@@ -21,11 +22,9 @@ extension NumberChange {
         written.add(labels)
         written.add(versions)
         written.add(removals)
-        var counters = Parameters()
-        counters.add(state.version)
-        counters.add(state.oldest)
-        counters.add(Int64(state.count))
-        return [Connection.Step(Self.write, written), Connection.Step(Self.count, counters)]
+        let counters = [state.version, state.oldest, Int64(state.count)].map { SQLValue.integer($0) }
+        let count = Connection.sentences.cold.countNumbers
+        return [Connection.Step(Self.write, written), Connection.Step(count, counters)]
     }
 
     private static let write = SQL(
@@ -35,16 +34,6 @@ extension NumberChange {
         SELECT $1, $2, * FROM unnest($3, $4, $5, $6)
         ON CONFLICT (owner, list, number) DO UPDATE
             SET label = excluded.label, version = excluded.version, removed_at = excluded.removed_at
-        """
-    )
-
-    private static let count = SQL(
-        "count numbers",
-        """
-        INSERT INTO meta (name, value)
-        VALUES ('directory_version', $1), ('directory_oldest', $2), ('directory_numbers', $3)
-        ON CONFLICT (name) DO UPDATE SET value =
-            CASE WHEN meta.name = 'directory_numbers' THEN excluded.value ELSE greatest(meta.value, excluded.value) END
         """
     )
 

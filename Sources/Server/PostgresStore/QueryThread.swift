@@ -97,7 +97,7 @@ final class QueryThread: Sendable {
                     let open = if let connection { connection } else { try connect() }
                     connection = open
                     do throws(PostgresError) {
-                        return try QueryRunner(connection: open, damages: damages).run(query)
+                        return try QueryRunner(open, damages: damages).run(query)
                     } catch {
                         if open.isLost || error.endsConnection { connection = nil }
                         if error.state == .givenUp { throw StoreFailure(error, options) }

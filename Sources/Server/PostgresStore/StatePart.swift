@@ -29,7 +29,7 @@ final class StatePart: Sendable {
                 guard try connection.run([proof])[0].first != nil else {
                     throw PostgresError(state: .deposed, message: "the server lacks the claim", statement: "")
                 }
-                return try StateReader(connection: connection, damages: damages).registrations()
+                return try QueryRunner(connection, damages: damages).registrations()
             }
             result.withLock { $0 = found }
         }

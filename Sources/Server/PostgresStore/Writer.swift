@@ -94,7 +94,7 @@ final class Writer: Sendable {
         defer { lease.end() }
         do throws(PostgresError) {
             // The data is read only now: as the claim is durable, no commit of the previous owner can follow.
-            try Repair(connection: connection, damages: damages, now: now).run(after: fence)
+            try Repair.run(on: connection, after: fence, damages: damages, now: now)
             if let node = options.nodeClaim?.node {
                 let others = try NodeList.others(than: node, on: connection)
                 claimed.withLock { $0.others = others }
@@ -102,7 +102,7 @@ final class Writer: Sendable {
         } catch { throw StoreFailure(error, options) }
         let part = try StatePart(options, proof: ownerTable.proof(claim), damages: damages, on: thread.threads)
         defer { part.end() }
-        let reader = StateReader(connection: connection, damages: damages)
+        let reader = QueryRunner(connection, damages: damages)
         do throws(PostgresError) {
             let calls = try reader.liveCalls()
             // The role may have no third connection.

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import SQLite
+import Storing
 
 /// Changes of the call directory.
 extension ChangeWriter {
@@ -15,11 +16,8 @@ extension ChangeWriter {
             try statement.bind(row.removedAt?.milliseconds, at: 6)
             try statement.run()
         }
-        try raise("directory_version", to: change.state.version)
-        try raise("directory_oldest", to: change.state.oldest)
-        let count = try connection.statement(Self.setCount)
-        try count.bind(Int64(change.state.count), at: 1)
-        try count.run()
+        let state = [change.state.version, change.state.oldest, Int64(change.state.count)]
+        try connection.statement(Connection.sentences.cold.countNumbers, state.map { .integer($0) }).run()
     }
 
     /// Deletes the oldest removed numbers, and records up to which version that was.
@@ -31,29 +29,12 @@ extension ChangeWriter {
         }
     }
 
-    private func raise(_ name: String, to value: Int64) throws(SQLiteError) {
-        let statement = try connection.statement(Self.raise)
-        try statement.bind(name, at: 1)
-        try statement.bind(value, at: 2)
-        try statement.run()
-    }
-
     private static let writeNumber = SQL(
         "write number",
         """
         INSERT OR REPLACE INTO directory (owner, list, number, label, version, removed_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         """
-    )
-
-    private static let raise = SQL(
-        "raise counter",
-        "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = max(value, ?2)"
-    )
-
-    private static let setCount = SQL(
-        "count numbers",
-        "INSERT OR REPLACE INTO meta (name, value) VALUES ('directory_numbers', ?1)"
     )
 
     /// Both statements that use it find the same rows: the order is complete.

@@ -27,43 +27,11 @@ struct ChangeWriter {
         case .entry(let call, let entry): try write(entry, of: call)
         case .event(let call, let event): try write(event, of: call)
         case .logForgotten(let call): try forgetLog(of: call)
-        case .historyForgotten(let moment): try beginForgetting(before: moment)
-        case .uncleanStartsForgotten: try connection.statement(Self.forgetUncleanStarts).run()
-        case .device(let device): try write(device)
-        case .deviceRemoved(let user, let device):
-            let statement = try connection.statement(Self.removeDevice)
-            try statement.bind(user.text, at: 1)
-            try statement.bind(device.text, at: 2)
-            try statement.run()
-        case .blocked(let user, let by, let at):
-            let statement = try connection.statement(Self.block)
-            try statement.bind(by.text, at: 1)
-            try statement.bind(user.text, at: 2)
-            try statement.bind(at.milliseconds, at: 3)
-            try statement.run()
-        case .unblocked(let user, let by):
-            let statement = try connection.statement(Self.unblock)
-            try statement.bind(by.text, at: 1)
-            try statement.bind(user.text, at: 2)
-            try statement.run()
-        case .doNotDisturb(let user, let until):
-            let statement = try connection.statement(until == nil ? Self.deleteDoNotDisturb : Self.doNotDisturb)
-            try statement.bind(user.text, at: 1)
-            if let until { try statement.bind(until.milliseconds, at: 2) }
-            try statement.run()
-        case .schedule(let schedule): try write(schedule)
-        case .scheduleRemoved(let user, let id):
-            let statement = try connection.statement(Self.removeSchedule)
-            try statement.bind(user.text, at: 1)
-            try statement.bind(id.text, at: 2)
-            try statement.run()
-        case .revoked(let user, let moment):
-            let statement = try connection.statement(Self.revoke)
-            try statement.bind(user.text, at: 1)
-            try statement.bind(moment.milliseconds, at: 2)
-            try statement.run()
         case .numbers(let change): try write(change)
         case .removalsForgotten(let moment): try forgetRemovals(before: moment)
+        default:
+            guard let (sentence, values) = Connection.sentences.cold.statement(for: change) else { return }
+            try connection.statement(sentence, values).run()
         }
     }
 
@@ -119,39 +87,6 @@ struct ChangeWriter {
         try insertEvent.run()
     }
 
-    private func write(_ device: DeviceRecord) throws(SQLiteError) {
-        let statement = try connection.statement(Self.upsertDevice)
-        try statement.bind(device.user.text, at: 1)
-        try statement.bind(device.id.text, at: 2)
-        try statement.bind(device.isNamed ? 1 : 0 as Int64, at: 3)
-        try statement.bind(device.platform, at: 4)
-        try statement.bind(device.bundleID, at: 5)
-        try statement.bind(device.voipToken, at: 6)
-        try statement.bind(device.voipTokenAt?.milliseconds, at: 7)
-        try statement.bind(device.alertToken, at: 8)
-        try statement.bind(device.alertTokenAt?.milliseconds, at: 9)
-        try statement.bind(device.fcmToken, at: 10)
-        try statement.bind(device.environment?.rawValue, at: 11)
-        try statement.bind(device.workingEnvironment?.rawValue, at: 12)
-        try statement.bind(device.createdAt.milliseconds, at: 13)
-        try statement.bind(device.seenAt.milliseconds, at: 14)
-        try statement.bind(Int64(device.unansweredPushes), at: 15)
-        try statement.bind(device.lastPush?.at.milliseconds, at: 16)
-        try statement.bind(device.lastPush.map { Int64($0.status) }, at: 17)
-        try statement.bind(device.lastPush?.reason, at: 18)
-        try statement.bind(device.lastPush?.environment?.rawValue, at: 19)
-        try statement.bind(device.lastPush?.hint, at: 20)
-        try statement.bind(device.fcmTokenAt?.milliseconds, at: 21)
-        try statement.bind(device.webPush?.endpoint, at: 22)
-        try statement.bind(device.webPush?.p256dh, at: 23)
-        try statement.bind(device.webPush?.auth, at: 24)
-        try statement.bind(device.webPushAt?.milliseconds, at: 25)
-        try statement.bind(device.sound, at: 26)
-        try statement.bind(device.payloadKeys, at: 27)
-        try statement.bind(device.installation, at: 28)
-        try statement.run()
-    }
-
     private func forgetLog(of call: CallNumber) throws(SQLiteError) {
         for sql in [Self.forgetEntries, Self.forgetLog] {
             let statement = try connection.statement(sql)
@@ -159,19 +94,9 @@ struct ChangeWriter {
             try statement.run()
         }
     }
-
-    private func beginForgetting(before moment: Moment) throws(SQLiteError) {
-        let statement = try connection.statement(Self.beginForgetting)
-        try statement.bind(moment.milliseconds, at: 1)
-        try statement.run()
-    }
 }
 
 extension ChangeWriter {
-    /// The counter of unclean starts becomes 1, not 0: the present start counts as unclean until the server stops in
-    /// good order.
-    private static let forgetUncleanStarts = SQL("forget crashes", "UPDATE meta SET value = 1 WHERE name = 'crashes'")
-
     private static let insertEntry = SQL(
         "insert entry",
         """
@@ -199,34 +124,6 @@ extension ChangeWriter {
         """
     )
 
-    private static let upsertDevice = SQL(
-        "write device",
-        """
-        INSERT OR REPLACE INTO device (user, id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token,
-            alert_token_at, fcm_token, environment, working_environment, created_at, seen_at, unanswered_pushes,
-            push_at, push_status, push_reason, push_environment, push_hint, fcm_token_at, web_endpoint, web_p256dh,
-            web_auth, web_push_at, sound, payload_keys, installation)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-            ?23, ?24, ?25, ?26, ?27, ?28)
-        """
-    )
-
-    private static let removeDevice = SQL("remove device", "DELETE FROM device WHERE user = ?1 AND id = ?2")
-    private static let block = SQL("block", "INSERT OR REPLACE INTO block (by, blocked, at) VALUES (?1, ?2, ?3)")
-    private static let unblock = SQL("unblock", "DELETE FROM block WHERE by = ?1 AND blocked = ?2")
-    private static let deleteDoNotDisturb = SQL("disturb", "DELETE FROM do_not_disturb WHERE user = ?1")
-    private static let doNotDisturb = SQL(
-        "do not disturb",
-        "INSERT OR REPLACE INTO do_not_disturb (user, until) VALUES (?1, ?2)"
-    )
-    private static let revoke = SQL("revoke", "INSERT OR REPLACE INTO revocation (user, before) VALUES (?1, ?2)")
     private static let forgetEntries = SQL("forget entries", "DELETE FROM entry WHERE call = ?1")
     private static let forgetLog = SQL("forget log", "UPDATE call SET log_kept = 0 WHERE number = ?1")
-    private static let beginForgetting = SQL(
-        "begin forgetting",
-        """
-        INSERT INTO meta (name, value) VALUES ('forgetting_before', ?1)
-        ON CONFLICT (name) DO UPDATE SET value = max(value, ?1)
-        """
-    )
 }

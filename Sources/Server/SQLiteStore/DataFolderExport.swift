@@ -14,7 +14,7 @@ package final class DataFolderExport {
     package let lastCallNumber: Int64
 
     private let lock: DataFolder.Lock?
-    private let queries: QueryRunner
+    private let reader: DataFolderReader
     private let now: Moment
 
     /// Opens a folder.
@@ -29,9 +29,9 @@ package final class DataFolderExport {
         }
         let folder = try OperatorFolder(path)
         lock = try folder.act { () throws(StoreFailure) in try DataFolder(path: folder.path).keepServersOut() }
-        queries = try DataFolderReader(of: folder, named: path, connect: DataFolderReader.connect(toUnused:)).queries
+        reader = try DataFolderReader(of: folder, named: path, connect: DataFolderReader.connect(toUnused:))
         self.now = now
-        (uncleanStarts, lastCallNumber) = try Self.counters(queries)
+        (uncleanStarts, lastCallNumber) = try Self.counters(reader)
     }
 
     deinit { withExtendedLifetime(lock) {} }
@@ -40,25 +40,30 @@ package final class DataFolderExport {
     ///
     /// Impossible values are replaced as a start of the server replaces them, or their rows are left out.
     package func read(_ take: (Change) throws(StoreFailure) -> Void) throws(StoreFailure) {
-        try reading { () throws in
+        do {
             let numbers = try readCalls(take)
             try readEvents(of: numbers, take)
             try readUsers(take)
-        }
+        } catch let failure as StoreFailure {
+            throw failure
+        } catch let error as SQLiteError {
+            throw reader.failure(error)
+        } catch { throw StoreFailure("The database \(reader.database) cannot be read: \(error).") }
     }
 
     /// Returns the impossible values that were found so far, each once.
-    package func takeDamages() -> [DamagedValue] { queries.damages.take() }
+    package func takeDamages() -> [DamagedValue] { reader.takeDamages() }
 
-    private var reader: RowReader { RowReader(damages: queries.damages) }
+    private var queries: QueryRunner<Connection> { reader.queries }
+    private var rows: RowReader { queries.reader }
 
     /// - Returns: The numbers of the calls.
     private func readCalls(_ take: (Change) throws(StoreFailure) -> Void) throws -> Set<Int64> {
         var numbers: Set<Int64> = []
-        let calls = try queries.connection.statement(Self.calls)
+        let calls = try queries.session.statement(Self.calls)
         defer { calls.reset() }
         while try calls.step() {
-            guard var call = reader.call(calls) else { continue }
+            guard var call = rows.call(calls) else { continue }
             // With the nearest possible time, the call would be forgotten at once, or never.
             if call.endedAt != nil, !StorableRange.moments.contains(calls.int64(12)) {
                 let end = StorableRange.moments.contains(calls.int64(8)) ? call.startedAt : now
@@ -76,29 +81,35 @@ package final class DataFolderExport {
     }
 
     private func readEvents(of numbers: Set<Int64>, _ take: (Change) throws(StoreFailure) -> Void) throws {
-        let events = try queries.connection.statement(Self.events)
+        let events = try queries.session.statement(Self.events)
         defer { events.reset() }
         while try events.step() {
             guard numbers.contains(events.int64(3)) else { continue }
-            try take(.event(CallNumber(rawValue: events.int64(3)), reader.event(events)))
+            try take(.event(CallNumber(rawValue: events.int64(3)), rows.event(events)))
         }
     }
 
     private func readUsers(_ take: (Change) throws(StoreFailure) -> Void) throws {
-        try each(QueryRunner.devices) { row in if let device = reader.device(row) { try take(.device(device)) } }
-        try each(QueryRunner.blocks) { row in
-            if let block = reader.block(row) { try take(.blocked(block.blocked, by: block.by, at: block.at)) }
+        let cold = Connection.sentences.cold
+        try each(cold.devices.all) { row in
+            if let device = rows.record(Tables.devices, row) { try take(.device(device)) }
         }
-        try each(QueryRunner.schedules) { row in
-            if let schedule = reader.schedule(row) { try take(.schedule(schedule)) }
+        try each(cold.blocks.all) { row in
+            guard let block = rows.record(Tables.blocks, row) else { return }
+            try take(.blocked(block.blocked, by: block.by, at: block.at))
         }
-        try each(QueryRunner.doNotDisturb) { row in
-            if let (user, until) = reader.doNotDisturb(row) { try take(.doNotDisturb(user, until: until)) }
+        try each(cold.schedules.all) { row in
+            if let schedule = rows.record(Tables.schedules, row) { try take(.schedule(schedule)) }
         }
-        try each(QueryRunner.revocations) { row in
-            guard let (user, moment) = reader.revocation(row) else { return }
+        try each(cold.doNotDisturb.all) { row in
+            if let found = rows.record(Tables.doNotDisturb, row) {
+                try take(.doNotDisturb(found.user, until: found.at))
+            }
+        }
+        try each(cold.revocations.all) { row in
+            guard let found = rows.record(Tables.revocations, row) else { return }
             // The right time is unknown, so all tokens of the user that were issued up to now are refused.
-            try take(.revoked(user, before: StorableRange.moments.contains(row.int64(1)) ? moment : now))
+            try take(.revoked(found.user, before: StorableRange.moments.contains(row.int64(1)) ? found.at : now))
         }
         try readNumbers(take)
     }
@@ -112,7 +123,7 @@ package final class DataFolderExport {
         }
         try each(Self.allNumbers) { row in
             let owner = UserID(row.text(4))
-            guard let number = reader.number(row), let list = NumberList(rawValue: row.int64(5)),
+            guard let number = rows.number(row), let list = NumberList(rawValue: row.int64(5)),
                 owner != nil || row.text(4).isEmpty
             else { return }
             if let begun = change,
@@ -132,36 +143,28 @@ package final class DataFolderExport {
 
     private static let numbersAtOnce = 1_000
 
-    private static let allNumbers = SQL(
-        "all numbers",
-        "SELECT number, label, version, removed_at, owner, list FROM directory ORDER BY owner, list, number"
+    private static let allNumbers = Sentence(
+        name: "all numbers",
+        text: "SELECT number, label, version, removed_at, owner, list FROM directory ORDER BY owner, list, number"
     )
 
-    private func each(_ sql: SQL, _ body: (Statement) throws -> Void) throws {
-        let rows = try queries.connection.statement(sql)
+    private func each(_ sentence: Sentence, _ body: (Statement) throws -> Void) throws {
+        let rows = try queries.session.statement(sentence, [])
         defer { rows.reset() }
         while try rows.step() { try body(rows) }
     }
 
-    private func reading(_ body: () throws -> Void) throws(StoreFailure) {
-        do { try body() } catch let failure as StoreFailure {
-            throw failure
-        } catch let error as SQLiteError {
-            throw StoreFailure(error, database: queries.database)
-        } catch { throw StoreFailure("The database \(queries.database) cannot be read: \(error).") }
-    }
-
     /// Returns the two counters that guard numbers after a crash; an impossible one is replaced as at a start.
-    private static func counters(_ queries: QueryRunner) throws(StoreFailure) -> (uncleanStarts: Int, last: Int64) {
-        let found = try queries.reading { () throws -> [Int64] in
-            let rows = try queries.connection.statement(numbers)
+    private static func counters(_ reader: DataFolderReader) throws(StoreFailure) -> (uncleanStarts: Int, last: Int64) {
+        let found = try reader.reading { queries throws(SQLiteError) -> [Int64] in
+            let rows = try queries.session.statement(numbers)
             defer { rows.reset() }
             return try rows.step() ? (0..<3).map { rows.int64($0) } : [0, 0, 0]
         }
         let starts = min(max(found[0], StorableRange.counts.lowerBound), StorableRange.counts.upperBound)
         let isPossible = (0...StorableRange.numbers.upperBound).contains(found[1])
         for (name, isSound) in [("crashes", starts == found[0]), ("last_call_number", isPossible)] where !isSound {
-            queries.damages.record(DamagedValue(table: "meta", column: "value", row: name, remedy: .replaced))
+            reader.queries.damages.record(DamagedValue(table: "meta", column: "value", row: name, remedy: .replaced))
         }
         return (Int(starts), max(isPossible ? found[1] : 0, found[2]))
     }

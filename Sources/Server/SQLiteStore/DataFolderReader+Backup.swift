@@ -1,6 +1,7 @@
 package import CallPorts
 import Glibc
 import SQLite
+import Storing
 
 extension DataFolderReader {
     /// Copies the database, as it is at one moment, into a new file; its server may go on running (`VACUUM INTO`).
@@ -25,7 +26,7 @@ extension DataFolderReader {
 
     private func write(to path: String) throws(StoreFailure) {
         let file = try AtomicFile(of: path)
-        do throws(SQLiteError) { try file.copy(from: queries.connection) } catch {
+        do throws(SQLiteError) { try file.copy(from: queries.session) } catch {
             throw StoreFailure("The copy could not be made: \(error.message) (SQLite \(error.extendedCode)).")
         }
         let errors = try DataFolderReader(ofCopy: file.path).integrityErrors()

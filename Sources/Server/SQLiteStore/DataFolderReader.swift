@@ -1,16 +1,18 @@
-package import CallCore
 package import CallPorts
 import Glibc
-import SQLite
-import Storing
+package import SQLite
+package import Storing
 
 /// Reads a data folder, whether its server runs or not, or a backup of one; for `ringline explain` and similar
 /// commands.
 ///
 /// A reader does not lock the data folder, and writes no row. Use it from one thread only. It can also read a folder in
 /// which this process may not write, if the server was stopped in good order.
-package final class DataFolderReader: StoreReader {
-    let queries: QueryRunner
+package final class DataFolderReader: SQLReader {
+    /// See `SQLReader.queries`.
+    package let queries: QueryRunner<Connection>
+    /// The path of the database, for error texts.
+    let database: String
 
     /// Opens the database in a data folder for reading, or a file that is itself a database.
     ///
@@ -49,7 +51,8 @@ package final class DataFolderReader: StoreReader {
     }
 
     private init(_ connection: Connection, _ database: String) {
-        queries = QueryRunner(connection: connection, database: database, damages: DamageLog())
+        queries = QueryRunner(connection, damages: DamageLog())
+        self.database = database
     }
 
     /// Connects, and checks the version of the database, by which SQLite opens every file that it needs.
@@ -76,52 +79,17 @@ package final class DataFolderReader: StoreReader {
         return connection
     }
 
-    /// Returns the calls that have not ended; see `StoreReader.liveCalls(limit:)`.
-    package func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.liveCalls(limit: limit) }
-
-    /// Returns the calls that have ended; see `StoreReader.endedCalls(limit:)`.
-    package func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try queries.endedCalls(limit: limit) }
-
-    /// Returns a user's calls; see `StoreReader.history(of:limit:before:)`.
-    package func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord] {
-        try queries.history(of: user, limit: limit, before: before)
-    }
-
-    /// Returns the calls that a selector chooses; see `StoreReader.calls(_:limit:)`.
-    package func calls(_ choice: CallSelector, limit: Int) throws(StoreFailure) -> [CallRecord] {
-        try queries.calls(choice, limit: limit)
-    }
-
-    /// Returns the timeline of a call; see `StoreReader.timeline(of:)`.
-    package func timeline(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
-        try queries.events(of: number)
-    }
-
-    /// Returns the stored log of a call; see `StoreReader.log(of:)`.
-    package func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
-        try queries.log(of: number)
-    }
-
-    /// Returns a user's registered devices; see `StoreReader.devices(of:)`.
-    package func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try queries.devices(of: user) }
-
-    /// Returns the bundle ids of the apps on all registered devices; see `StoreReader.bundleIDs(limit:)`.
-    package func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try queries.bundleIDs(limit: limit) }
-
-    /// Returns the kinds of push for which a device has a token; see `StoreReader.registeredKinds()`.
-    package func registeredKinds() throws(StoreFailure) -> Set<PushKind> { try queries.registeredKinds() }
-
-    /// Returns the invalid values that were read so far; see `StoreReader.takeDamages()`.
-    package func takeDamages() -> [DamagedValue] { queries.damages.take() }
+    /// Returns the failure of a query; see `SQLReader.failure(_:)`.
+    package func failure(_ error: SQLiteError) -> StoreFailure { StoreFailure(error, database: database) }
 
     /// Returns what SQLite finds wrong with the database (`PRAGMA integrity_check`); empty if it is intact.
     ///
     /// The check reads the whole database.
     package func integrityErrors() throws(StoreFailure) -> [String] {
-        try queries.reading { () throws -> [String] in
-            let rows = try queries.connection.statement(SQL("integrity check", "PRAGMA integrity_check"))
+        try reading { queries throws(SQLiteError) in
             var found: [String] = []
-            while try rows.step() { found.append(rows.text(0)) }
+            let check = try queries.session.statement(SQL("integrity check", "PRAGMA integrity_check"))
+            while try check.step() { found.append(check.text(0)) }
             return found == ["ok"] ? [] : found
         }
     }

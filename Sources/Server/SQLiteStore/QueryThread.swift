@@ -38,31 +38,30 @@ final class QueryThread: Sendable {
         let report: @Sendable (StoreReport) -> Void
 
         func run() {
-            var runner: QueryRunner?
+            var runner: QueryRunner<Connection>?
             while let next = queue.next() {
                 switch next {
                 case .refuse(let submitted): report(.queryResult(submitted.id, .failed(.closing)))
                 case .run(let submitted):
+                    let result: StoreResult
                     do throws(SQLiteError) {
                         // The connection is opened for the first query. If it cannot be opened, the next query tries
                         // again.
                         let open = if let runner { runner } else { try connect() }
                         runner = open
-                        let result = open.run(submitted.query)
-                        for damage in damages.take() { report(.damaged(damage)) }
-                        report(.queryResult(submitted.id, result))
-                    } catch {
-                        report(.queryResult(submitted.id, .failed(StoreFailure(error, database: database))))
-                    }
+                        result = try open.run(submitted.query)
+                    } catch { result = .failed(StoreFailure(error, database: database)) }
+                    for damage in damages.take() { report(.damaged(damage)) }
+                    report(.queryResult(submitted.id, result))
                 }
             }
         }
 
-        private func connect() throws(SQLiteError) -> QueryRunner {
+        private func connect() throws(SQLiteError) -> QueryRunner<Connection> {
             let connection = try Connection(.file(path: database, .readWrite))
             try connection.pragma("query_only", "ON")
             try connection.pragma("temp_store", "MEMORY")
-            return QueryRunner(connection: connection, database: database, damages: damages)
+            return QueryRunner(connection, damages: damages)
         }
     }
 }

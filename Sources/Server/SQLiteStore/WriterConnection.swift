@@ -61,15 +61,29 @@ final class WriterConnection {
 
     /// Repairs impossible values, reads the data that this start needs, and marks the store as in use.
     func begin(at now: Moment) throws(StoreFailure) -> StoredState {
-        do { try Repair(connection: connection, damages: damages, now: now).run() } catch {
-            throw StoreFailure(error, database: folder.database)
-        }
-        let state = try QueryRunner(connection: connection, database: folder.database, damages: damages).state()
-        do {
+        let state: StoredState
+        do throws(SQLiteError) {
+            try Repair.run(on: connection, damages: damages, now: now)
+            state = try self.state()
             try connection.statement(Self.countUncleanStart).run()
             try retention.committed()
         } catch { throw StoreFailure(error, database: folder.database) }
         queryThread = try QueryThread(folder, on: threads, damages: damages, report: report)
+        return state
+    }
+
+    private func state() throws(SQLiteError) -> StoredState {
+        let queries = QueryRunner(connection, damages: damages)
+        var state = try queries.registrations()
+        try connection.read(Connection.sentences.liveCalls, []) {
+            if let call = queries.reader.call($0) { state.calls.append(StoredCall(record: call, entries: [])) }
+        }
+        for index in state.calls.indices {
+            state.calls[index].entries = try queries.log(of: state.calls[index].record.number)
+        }
+        let starts = try connection.statement(Self.readUncleanStarts)
+        while try starts.step() { state.uncleanStarts = Int(starts.int64(0)) }
+        state.damages = damages.take()
         return state
     }
 
@@ -94,6 +108,7 @@ final class WriterConnection {
 
     private func release() { queryThread?.close() }
 
+    private static let readUncleanStarts = SQL("read crashes", "SELECT value FROM meta WHERE name = 'crashes'")
     private static let countUncleanStart = SQL(
         "count crash",
         "UPDATE meta SET value = value + 1 WHERE name = 'crashes'"

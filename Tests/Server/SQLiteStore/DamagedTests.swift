@@ -4,6 +4,7 @@ import CallTesting
 import Foundation
 import SQLite
 import SQLiteStore
+import Storing
 import Testing
 import Threads
 

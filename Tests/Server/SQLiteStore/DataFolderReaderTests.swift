@@ -4,6 +4,7 @@ import CallTesting
 import Foundation
 import Glibc
 import SQLiteStore
+import Storing
 import Testing
 
 @Suite("Reading the data folder while a server may run on it")

@@ -3,6 +3,7 @@ import CallPorts
 import Foundation
 import Glibc
 import SQLiteStore
+import Storing
 import Testing
 
 @Suite("A server that is killed")

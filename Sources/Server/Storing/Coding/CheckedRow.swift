@@ -64,7 +64,7 @@ struct CheckedRow {
         return min(max(value, range.lowerBound), range.upperBound)
     }
 
-    private func recordDamage(_ column: Int32, _ remedy: DamagedValue.Remedy) {
+    func recordDamage(_ column: Int32, _ remedy: DamagedValue.Remedy) {
         // A damaged key may be long; its beginning is enough to identify the row.
         let name = key.map { String(row.text($0).prefix(128)) }.joined(separator: " ")
         damages.record(DamagedValue(table: table, column: row.columnName(column), row: name, remedy: remedy))

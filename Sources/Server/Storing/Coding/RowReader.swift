@@ -17,7 +17,7 @@ package struct RowReader {
         """
 
     /// Returns the call in a row of ``callColumns``.
-    package func call(_ statement: some StoredRow) -> CallRecord? {
+    package func call(_ statement: any StoredRow) -> CallRecord? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
         guard let number = row.number(0), let id = row.value(1, CallID.init),
             let epoch = row.number(2, in: StorableRange.epochs), let caller = row.value(4, UserID.init),
@@ -56,7 +56,7 @@ package struct RowReader {
     package static let entryColumns = "call, seq, at, kind, device, mark, audience, signal_id, digest, object"
 
     /// Returns the entry in a row of ``entryColumns``.
-    package func entry(_ statement: some StoredRow) -> EntryRecord? {
+    package func entry(_ statement: any StoredRow) -> EntryRecord? {
         let row = CheckedRow(row: statement, table: "entry", key: [0, 1], damages: damages)
         guard let seq = row.number(1), let device = row.word(4, DeviceID.init) else { return nil }
         let fingerprint = TokenFingerprint(rawValue: UInt64(bitPattern: statement.int64(5)))
@@ -76,7 +76,7 @@ package struct RowReader {
     package static let eventColumns = "at, event, details, call"
 
     /// Returns the event in a row of ``eventColumns``.
-    package func event(_ statement: some StoredRow) -> TimelineRecord {
+    package func event(_ statement: any StoredRow) -> TimelineRecord {
         let row = CheckedRow(row: statement, table: "event", key: [3, 1], damages: damages)
         return TimelineRecord(
             at: row.moment(0),
@@ -84,61 +84,9 @@ package struct RowReader {
         )
     }
 
-    /// The columns of a device, in the order in which ``device(_:)`` reads them.
-    ///
-    /// `user` is quoted because it is a reserved word of PostgreSQL.
-    package static let deviceColumns = """
-        "user", id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token, alert_token_at, fcm_token, \
-        environment, working_environment, created_at, seen_at, unanswered_pushes, push_at, push_status, push_reason, \
-        push_environment, push_hint, fcm_token_at, web_endpoint, web_p256dh, web_auth, web_push_at, sound, \
-        payload_keys, installation
-        """
-
-    /// Returns the device in a row of ``deviceColumns``.
-    package func device(_ statement: some StoredRow) -> DeviceRecord? {
-        let row = CheckedRow(row: statement, table: "device", key: [0, 1], damages: damages)
-        guard let user = row.value(0, UserID.init), let id = row.value(1, DeviceID.init),
-            let environment = row.word(10, APNsEnvironment.init(rawValue:)),
-            let working = row.word(11, APNsEnvironment.init(rawValue:)),
-            let pushed = row.word(18, APNsEnvironment.init(rawValue:))
-        else { return nil }
-        var device = DeviceRecord(
-            user: user,
-            id: id,
-            isNamed: statement.int64(2) != 0,
-            platform: statement.text(3),
-            bundleID: statement.text(4),
-            createdAt: row.moment(12)
-        )
-        device.voipToken = statement.optionalText(5)
-        device.voipTokenAt = row.optionalMoment(6)
-        device.alertToken = statement.optionalText(7)
-        device.alertTokenAt = row.optionalMoment(8)
-        device.fcmToken = statement.optionalText(9)
-        device.environment = environment.value
-        device.workingEnvironment = working.value
-        device.seenAt = row.moment(13)
-        device.unansweredPushes = row.count(14)
-        device.fcmTokenAt = row.optionalMoment(20)
-        if let endpoint = statement.optionalText(21), let p256dh = statement.optionalText(22),
-            let auth = statement.optionalText(23)
-        {
-            device.webPush = WebPushSubscription(endpoint: endpoint, p256dh: p256dh, auth: auth)
-        }
-        device.webPushAt = row.optionalMoment(24)
-        device.sound = statement.optionalText(25)
-        device.payloadKeys = statement.optionalText(26)
-        device.installation = statement.optionalText(27)
-        if let at = row.optionalMoment(15) {
-            device.lastPush = DeviceRecord.LastPush(
-                at: at,
-                status: row.count(16, in: 0...999),
-                reason: statement.optionalText(17),
-                environment: pushed.value,
-                hint: statement.optionalText(19)
-            )
-        }
-        return device
+    /// Returns the record in a row of all columns of a table; `nil` if the row is left out.
+    package func record<Record>(_ table: RecordTable<Record>, _ row: any StoredRow) -> Record? {
+        table.record(row, damages)
     }
 
     /// The query whose row ``kinds(_:)`` reads: for each kind of push, whether a device has a token.
@@ -150,33 +98,13 @@ package struct RowReader {
         """
 
     /// Returns the kinds of push of the row of ``registeredKinds``.
-    package static func kinds(_ row: some StoredRow) -> Set<PushKind> {
+    package static func kinds(_ row: any StoredRow) -> Set<PushKind> {
         let columns: [PushKind] = [.voip, .firebase, .web, .alert]
         return Set(columns.enumerated().filter { row.int64(Int32($0.offset)) > 0 }.map(\.element))
     }
 
-    /// Returns the block in a row `by, blocked, at`.
-    package func block(_ statement: some StoredRow) -> BlockRecord? {
-        let row = CheckedRow(row: statement, table: "block", key: [0, 1], damages: damages)
-        guard let by = row.value(0, UserID.init), let blocked = row.value(1, UserID.init) else { return nil }
-        return BlockRecord(by: by, blocked: blocked, at: row.moment(2))
-    }
-
-    /// Returns the user and the end of do-not-disturb in a row `user, until`.
-    package func doNotDisturb(_ statement: some StoredRow) -> (UserID, Moment)? {
-        let row = CheckedRow(row: statement, table: "do_not_disturb", key: [0], damages: damages)
-        return row.value(0, UserID.init).map { ($0, row.moment(1, in: StorableRange.untils)) }
-    }
-
-    /// Returns the user and the time in a row `user, before`: the user's tokens that were issued up to this time are
-    /// refused.
-    package func revocation(_ statement: some StoredRow) -> (UserID, Moment)? {
-        let row = CheckedRow(row: statement, table: "revocation", key: [0], damages: damages)
-        return row.value(0, UserID.init).map { ($0, row.moment(1)) }
-    }
-
     /// Returns the number in a row `number, label, version, removed_at`.
-    package func number(_ statement: some StoredRow) -> NumberRow? {
+    package func number(_ statement: any StoredRow) -> NumberRow? {
         let row = CheckedRow(row: statement, table: "directory", key: [0], damages: damages)
         guard let number = row.number(0, in: 1...PhoneNumber.maximum).flatMap(PhoneNumber.init(rawValue:)),
             // A line break in a label would make two lines of one.
@@ -191,7 +119,7 @@ package struct RowReader {
     }
 
     /// Returns the user and the number in a row `owner, number` of a blocked number.
-    package func blockedNumber(_ statement: some StoredRow) -> (UserID, PhoneNumber)? {
+    package func blockedNumber(_ statement: any StoredRow) -> (UserID, PhoneNumber)? {
         let row = CheckedRow(row: statement, table: "directory", key: [0, 1], damages: damages)
         guard let user = row.value(0, UserID.init),
             let number = row.number(1, in: 1...PhoneNumber.maximum).flatMap(PhoneNumber.init(rawValue:))
@@ -207,7 +135,7 @@ package struct RowReader {
         """
 
     /// Returns the counters of the call directory in the row of ``numberState``; an impossible one counts as 0.
-    package static func numberState(_ row: some StoredRow) -> NumberState {
+    package static func numberState(_ row: any StoredRow) -> NumberState {
         let values = (0...2).map { column in
             let value = row.int64(Int32(column))
             return StorableRange.numbers.contains(value) ? value : 0
@@ -225,7 +153,7 @@ package struct RowReader {
     /// Returns the ended call in a row of ``endedColumns(legs:)``.
     ///
     /// Values that are not in these columns are checked when the call is read.
-    package func endedCall(_ statement: some StoredRow) -> EndedCall? {
+    package func endedCall(_ statement: any StoredRow) -> EndedCall? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
         guard let number = row.number(0), let id = row.value(1, CallID.init),
             let epoch = row.number(2, in: StorableRange.epochs), let caller = row.value(3, UserID.init),

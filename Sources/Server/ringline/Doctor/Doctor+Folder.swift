@@ -77,7 +77,8 @@ extension Doctor {
         }
         guard access("\(settings.data)/ringline.sqlite", F_OK) == 0 else { return nil }
         do throws(StoreFailure) {
-            _ = try SQLiteCallStore.reader(of: settings.data).bundleIDs(limit: 1)
+            let reader: any StoreReader = try SQLiteCallStore.reader(of: settings.data)
+            _ = try reader.bundleIDs(limit: 1)
             return .ok("database", "it can be read")
         } catch {
             return error.message.contains("older ringline")

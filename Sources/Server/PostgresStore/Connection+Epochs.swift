@@ -4,8 +4,7 @@ import Postgres
 import Storing
 
 /// Finds the newest epoch of a callId.
-extension QueryRunner {
-    /// Returns the newest epoch of a callId and its two users, or a bound of it (`EpochSearch`).
+extension Connection {
     func newestEpoch(of key: CallKey) throws(PostgresError) -> UInt32? {
         var users = Parameters()
         users.add(key.id.text)
@@ -13,10 +12,10 @@ extension QueryRunner {
         users.add(key.pair.high.text)
         var id = Parameters()
         id.add(key.id.text)
-        let found = try connection.run([Connection.Step(Self.ofID, users), Connection.Step(Self.extent, id)])
+        let found = try run([Step(Self.ofID, users), Step(Self.extent, id)])
         if let row = found[0].first { return UInt32(row.int64(0)) }
         guard let extent = found[1].first, extent.int64(0) == EpochSearch.callsOfID else { return nil }
-        guard let row = try connection.run(Self.ofCallers, users).first else { return nil }
+        guard let row = try run(Self.ofCallers, users).first else { return nil }
         if let epoch = row.optionalInt64(0) { return UInt32(epoch) }
         return row.int64(1) < EpochSearch.callsOfCaller ? nil : EpochSearch.bound(extent.int64(1))
     }

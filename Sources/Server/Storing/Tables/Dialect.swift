@@ -1,0 +1,80 @@
+/// The text of a statement and its name, with `?1` or `$1` as parameters.
+package struct Sentence: Sendable {
+    /// The purpose in a few words, unique among the statements of a database.
+    package let name: String
+    /// The text.
+    package let text: String
+
+    /// A statement whose text is in the database's own dialect.
+    package init(name: String, text: String) {
+        self.name = name
+        self.text = text
+    }
+}
+
+/// What the SQL of two databases differs in.
+package struct Dialect: Sendable {
+    /// The first character of a parameter's name, whose number follows.
+    let parameter: Character
+    /// Whether `INSERT OR REPLACE` writes a row (SQLite); otherwise `ON CONFLICT` does.
+    let replacesRows: Bool
+    /// The function that returns the greatest of its arguments.
+    package let greatest: String
+    /// The condition that a call's log is stored, as the index `call_with_log` has it.
+    package let hasLog: String
+    /// The condition that the column `legs` contains `LegText.uninformed`.
+    let hasUninformedLegs: String
+
+    /// A dialect with the given members.
+    package init(
+        parameter: Character,
+        replacesRows: Bool,
+        greatest: String,
+        hasLog: String,
+        hasUninformedLegs: String
+    ) {
+        self.parameter = parameter
+        self.replacesRows = replacesRows
+        self.greatest = greatest
+        self.hasLog = hasLog
+        self.hasUninformedLegs = hasUninformedLegs
+    }
+
+    /// Returns a statement whose text is written with `$1`, `$2` … as parameters.
+    package func sentence(_ name: String, _ text: String) -> Sentence {
+        Sentence(name: name, text: parameter == "$" ? text : String(text.map { $0 == "$" ? parameter : $0 }))
+    }
+}
+
+/// The statements of a table.
+package struct TableSentences: Sendable {
+    /// Writes a row of all columns, in the place of the row with the same key.
+    package let write: Sentence
+    /// Removes the row with a key.
+    package let remove: Sentence
+    /// Reads all rows in the order of the key.
+    package let all: Sentence
+    /// Reads the rows whose key begins with one value, in the order of the key.
+    package let beginning: Sentence
+
+    /// The statements of a table in a dialect.
+    package init<Record>(of table: RecordTable<Record>, _ dialect: Dialect) {
+        let names = table.columns.map(\.quotedName)
+        let (key, rest) = (names.prefix(table.keyCount), names.dropFirst(table.keyCount))
+        let (columns, keyColumns) = (names.joined(separator: ", "), key.joined(separator: ", "))
+        let values = (1...names.count).map { "$\($0)" }.joined(separator: ", ")
+        let updates = rest.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        let condition = key.enumerated().map { "\($1) = $\($0 + 1)" }.joined(separator: " AND ")
+        let insert = "INTO \(table.name) (\(columns)) VALUES (\(values))"
+        write = dialect.sentence(
+            "write \(table.name)",
+            dialect.replacesRows
+                ? "INSERT OR REPLACE \(insert)"
+                : "INSERT \(insert) ON CONFLICT (\(keyColumns)) DO UPDATE SET \(updates)"
+        )
+        remove = dialect.sentence("remove \(table.name)", "DELETE FROM \(table.name) WHERE \(condition)")
+        let rows = "SELECT \(columns) FROM \(table.name)"
+        all = dialect.sentence("all of \(table.name)", "\(rows) ORDER BY \(keyColumns)")
+        beginning = dialect.sentence("some of \(table.name)", "\(rows) WHERE \(key[0]) = $1 ORDER BY \(keyColumns)")
+    }
+}

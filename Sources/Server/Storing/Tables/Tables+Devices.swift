@@ -1,0 +1,69 @@
+import CallCore
+package import CallPorts
+
+extension Tables {
+    /// The registered devices.
+    package static let devices = RecordTable<DeviceRecord>(
+        "device",
+        key: 2,
+        [
+            .word("user", { $0.user.text }),
+            .word("id", { $0.id.text }),
+            .flag("is_named", { $0.isNamed }, { $0.isNamed = $1 }),
+            .free("platform", { $0.platform }, { $0.platform = $1 ?? "" }),
+            .free("bundle_id", { $0.bundleID }, { $0.bundleID = $1 ?? "" }),
+            .free("voip_token", { $0.voipToken }, { $0.voipToken = $1 }),
+            .moment("voip_token_at", { $0.voipTokenAt }, { $0.voipTokenAt = $1 }),
+            .free("alert_token", { $0.alertToken }, { $0.alertToken = $1 }),
+            .moment("alert_token_at", { $0.alertTokenAt }, { $0.alertTokenAt = $1 }),
+            .free("fcm_token", { $0.fcmToken }, { $0.fcmToken = $1 }),
+            .word("environment", of: APNsEnvironment.self, { $0.environment }, { $0.environment = $1 }),
+            .word(
+                "working_environment",
+                of: APNsEnvironment.self,
+                { $0.workingEnvironment },
+                { $0.workingEnvironment = $1 }
+            ),
+            .integer("created_at", { $0.createdAt.milliseconds }, { $0.createdAt = $1.moment($2) }),
+            .integer("seen_at", { $0.seenAt.milliseconds }, { $0.seenAt = $1.moment($2) }),
+            .integer("unanswered_pushes", { Int64($0.unansweredPushes) }, { $0.unansweredPushes = $1.count($2) }),
+            .moment(
+                "push_at",
+                { $0.lastPush?.at },
+                { $0.lastPush = $1.map { .init(at: $0, status: 0, reason: nil, environment: nil, hint: nil) } }
+            ),
+            .integer(
+                "push_status",
+                { $0.lastPush.map { Int64($0.status) } },
+                { $0.lastPush?.status = $1.count($2, in: 0...999) }
+            ),
+            .free("push_reason", { $0.lastPush?.reason }, { $0.lastPush?.reason = $1 }),
+            .word(
+                "push_environment",
+                of: APNsEnvironment.self,
+                { $0.lastPush?.environment },
+                { $0.lastPush?.environment = $1 }
+            ),
+            .free("push_hint", { $0.lastPush?.hint }, { $0.lastPush?.hint = $1 }),
+            .moment("fcm_token_at", { $0.fcmTokenAt }, { $0.fcmTokenAt = $1 }),
+            Column(name: "web_endpoint", kind: .free, value: { .free($0.webPush?.endpoint) }) { device, row, column in
+                let texts = (column...column + 2).compactMap { row.row.optionalText($0) }
+                guard texts.count == 3 else { return true }
+                device.webPush = WebPushSubscription(endpoint: texts[0], p256dh: texts[1], auth: texts[2])
+                return true
+            },
+            .free("web_p256dh", { $0.webPush?.p256dh }),
+            .free("web_auth", { $0.webPush?.auth }),
+            .moment("web_push_at", { $0.webPushAt }, { $0.webPushAt = $1 }),
+            .free("sound", { $0.sound }, { $0.sound = $1 }),
+            .free("payload_keys", { $0.payloadKeys }, { $0.payloadKeys = $1 }),
+            .word("installation", { $0.installation }, { $0.installation = $1 }),
+        ]
+    ) { row in
+        guard let user = row.value(0, UserID.init), let id = row.value(1, DeviceID.init) else { return nil }
+        let created = Moment(milliseconds: 0)
+        return DeviceRecord(user: user, id: id, isNamed: false, platform: "", bundleID: "", createdAt: created)
+    }
+
+    private typealias Column = RecordTable<DeviceRecord>.Column
+}

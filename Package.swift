@@ -365,7 +365,7 @@ let proofs = wing(
     [
         // Random numbers from a seed.
         library("SeededRandom", [], pure),
-        library("CallTesting", ["CallPorts", "TimeZones", "CallCore", "Threads"]),
+        library("CallTesting", ["Storing", "CallPorts", "TimeZones", "CallCore", "Threads"]),
         library(
             "Simulation",
             [

@@ -16,7 +16,7 @@ from postgres_server import sqlite_only
 from push_services import register
 from world import World
 
-pytestmark = sqlite_only("see PostgresDamageTests")
+pytestmark = sqlite_only("see DamageContract")
 
 COLUMNS = {
     "call": "number epoch has_video started_at ring_until answered_at active_at ended_at log_kept".split(),

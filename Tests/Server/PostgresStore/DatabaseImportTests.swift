@@ -5,6 +5,7 @@ import Foundation
 import Postgres
 import SQLite
 import SQLiteStore
+import Storing
 import Testing
 
 @testable import PostgresStore

@@ -3,6 +3,7 @@ import CallPorts
 import CallTesting
 import Foundation
 import Postgres
+import Storing
 import Testing
 import Threads
 

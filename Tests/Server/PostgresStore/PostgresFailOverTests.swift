@@ -2,6 +2,7 @@ import CallCore
 import CallPorts
 import CallTesting
 import Postgres
+import Storing
 import Testing
 import Threads
 

@@ -17,6 +17,16 @@ struct PostgresStoreContractTests {
     func reader(_ promise: ReaderContract.Case) throws { try promise.run(at: try TemporarySchema()) }
 
     @Test(
+        "The PostgreSQL store meets the contract of a store with impossible values",
+        arguments: DamageContract.cases
+    )
+    func damage(_ promise: ReaderContract.Case) throws {
+        let schema = try TemporarySchema()
+        try promise.run(at: schema)
+        try schema.execute("DROP SCHEMA \(schema.options.schema) CASCADE")
+    }
+
+    @Test(
         "The PostgreSQL store meets the contract of a store whose database one server at a time owns",
         .timeLimit(.minutes(2)),
         arguments: OwnershipContract.cases

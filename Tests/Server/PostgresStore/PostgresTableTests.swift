@@ -1,3 +1,5 @@
+import CallCore
+import CallPorts
 import Postgres
 import PostgresStore
 import Storing

@@ -2,7 +2,8 @@ import CallCore
 package import CallPorts
 
 /// The statements of the changes that write one row, or one value of `meta`.
-package struct ColdSentences: Sendable {
+package final class ColdSentences: Sendable {
+    /// The statements of the tables.
     package let devices, schedules, blocks, doNotDisturb, revocations: TableSentences
     /// Writes the counters of the call directory, of which the versions never go back.
     package let countNumbers: Sentence

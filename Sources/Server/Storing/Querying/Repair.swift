@@ -4,8 +4,8 @@ import CallPorts
 /// Finds, at each opening, the impossible values that cannot just be ignored when they are read.
 ///
 /// SQL itself computes with them: with the counters, and with the end of a call, from which the time of its deletion
-/// follows. Impossible times of revocations are repaired as well, because the nearest valid time, with which they would be
-/// read, might revoke nothing. Calls with an impossible number are only recorded.
+/// follows. Impossible times of revocations are repaired as well, because the nearest valid time, with which they would
+/// be read, might revoke nothing. Calls with an impossible number are only recorded.
 ///
 /// Damaged calls are found by an index, so that an undamaged database costs almost nothing. Only the small tables of
 /// counters and revocations are read as a whole.

@@ -18,8 +18,8 @@ package final class StoreSentences: Sendable {
     ///   - dialect: The database's dialect.
     ///   - changeCount: Counts the changes of a user's list ($1, $2) since a version ($3), at most $4.
     ///   - changes: Selects what has changed in a user's list ($1, $2) since a version ($3), after a number ($4), at
-    ///     most $5 rows as `RowReader.number` reads them. A user's own entry takes the place of the one for all users; a
-    ///     number with neither was removed.
+    ///     most $5 rows as `RowReader.number` reads them. A user's own entry takes the place of the one for all users;
+    ///     a number with neither was removed.
     package init(_ dialect: Dialect, changeCount: String, changes: String) {
         self.dialect = dialect
         cold = ColdSentences(dialect)

@@ -53,8 +53,8 @@ package struct RecordTable<Record>: Sendable {
         package let kind: SQLValue.Kind
         /// Returns the value to write.
         let value: @Sendable (Record) -> SQLValue
-        /// Puts the checked value of a row into a record, and returns `false` if the row is left out; `nil` if `make` or
-        /// an earlier column reads the value.
+        /// Puts the checked value of a row into a record, and returns `false` if the row is left out; `nil` if `make`
+        /// or an earlier column reads the value.
         let read: (@Sendable (inout Record, CheckedRow, Int32) -> Bool)?
 
         /// The column's name in a statement: PostgreSQL reserves the word `user`.

@@ -6,7 +6,8 @@ package enum SQLValue: Equatable, Sendable {
     case flag(Bool)
     /// A text without U+0000, such as an id or a word of a fixed vocabulary, or NULL.
     case word(String?)
-    /// A text that clients choose freely, or NULL; PostgreSQL stores its bytes, because its `text` cannot contain U+0000.
+    /// A text that clients choose freely, or NULL; PostgreSQL stores its bytes, because its `text` cannot contain
+    /// U+0000.
     case free(String?)
 
     /// The kind of the column.

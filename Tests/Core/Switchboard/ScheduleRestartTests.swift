@@ -75,7 +75,7 @@ struct ScheduleRestartTests {
         let mended = SwitchboardWorld(stored: state, at: rig.world.now)
         mended.give(.deadlineReached)
         #expect(mended.kept.schedules.first?.next == due)
-        let blind = SwitchboardWorld(stored: state, at: rig.world.now)
+        let blind = SwitchboardWorld(zones: nil, stored: state, at: rig.world.now)
         blind.wait(3_700)
         #expect(blind.notes.contains(.unknownTimeZone(try user("10"))))
         #expect(ScheduleRig(blind).outcomes == ["missed"], "the planned call rings")

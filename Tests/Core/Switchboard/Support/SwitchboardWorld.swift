@@ -73,6 +73,7 @@ final class SwitchboardWorld {
 
     init(
         _ adjust: (inout Policy) -> Void = { _ in },
+        zones: (any TimeZoneSource)? = SystemZones(),
         stored: StoredState = StoredState(),
         after earlier: Kept? = nil,
         seed: UInt64 = 7,
@@ -88,7 +89,7 @@ final class SwitchboardWorld {
             stored: stored,
             ports: .init(
                 capabilities: Capabilities(),
-                timeZones: SystemZones(),
+                timeZones: zones,
                 explainer: Verdicts(),
                 random: SeededGenerator(seed: seed)
             ),

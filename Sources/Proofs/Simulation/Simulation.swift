@@ -68,8 +68,7 @@ package enum Simulation {
 
     /// Returns the faults of a world: some worlds have all faults, most have a random selection, some have none.
     ///
-    /// In half of the worlds the server withholds its decisions, and in half of these it is taken over. The latter is
-    /// drawn from a generator of its own, so that it changes no other world.
+    /// In half of the worlds the server withholds its decisions.
     static func faults(for seed: UInt64) -> Faults {
         var generator = SeededGenerator(seed: seed, stream: 20)
         var faults: Faults =
@@ -79,8 +78,6 @@ package enum Simulation {
             default: Faults(rawValue: UInt32(truncatingIfNeeded: generator.next())).intersection(.all)
             }
         if generator.below(2) == 0 { faults.insert(.withholding) }
-        var takeOvers = SeededGenerator(seed: seed, stream: 21)
-        if faults.contains(.withholding), takeOvers.below(2) == 0 { faults.insert(.takeOver) }
         return faults
     }
 
@@ -93,7 +90,7 @@ package enum Simulation {
         guard nodes > 0 else { return faults }
         var generator = SeededGenerator(seed: seed, stream: 22)
         faults.insert(.withholding)
-        if generator.below(4) > 0 { faults.insert(.takeOver) } else { faults.remove(.takeOver) }
+        if generator.below(4) > 0 { faults.insert(.takeOver) }
         return faults
     }
 

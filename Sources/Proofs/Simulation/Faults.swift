@@ -48,9 +48,8 @@ package struct Faults: OptionSet, Hashable, Sendable {
     /// Not a fault, but a policy of the server: it shows a change of a call's course only when the change is durable.
     package static let withholding = Faults(rawValue: 1 << 17)
 
-    /// Another node takes the calls over, and the earlier owner may live on for a while without knowing it.
-    ///
-    /// Only servers that withhold their decisions are taken over.
+    /// Nodes stall, and are cut off from the database or from each other, so that another node takes the calls over and
+    /// the earlier owner lives on without knowing it; a server of one node does not have this fault.
     package static let takeOver = Faults(rawValue: 1 << 18)
 
     /// All faults, each with its name.

@@ -20,7 +20,8 @@ package struct KnownWorld: Equatable, Sendable {
         guard words.count == 3 || words.count == 4, let seed = UInt64(words[0]), let calls = Int(words[1]), calls > 0,
             let bits = UInt32(words[2]), Faults.known.isSuperset(of: Faults(rawValue: bits)),
             case let last = words.count == 3 ? "0" : words[3], let nodes = last == "schedules" ? 0 : Int(last),
-            words.count == 3 || last == "schedules" || Simulation.nodeCounts ~= nodes
+            words.count == 3 || last == "schedules" || Simulation.nodeCounts ~= nodes,
+            nodes > 0 || !Faults(rawValue: bits).contains(.takeOver)
         else { return nil }
         hasSchedules = last == "schedules"
         self.seed = seed

@@ -196,8 +196,13 @@ struct Link {
     ///
     /// Frames in transit still arrive.
     var isClosing = false
-    /// What its node knows of it.
-    var edge = EdgeState()
+    /// The node that has the socket, and its run.
+    var node = 0
+    var life = 0
+    /// Whether the socket is open at its node.
+    var isOpenAtNode = false
+    /// When the present owner adopted the socket.
+    var adoptedAt: Int64 = 0
 
     /// Records that the server has closed it, or was told of its end.
     mutating func endAtServer(at now: Int64) {
@@ -238,11 +243,6 @@ enum Event {
     case script(Int)
     case chaos(Faults)
     case restart
-    case attach(node: Int, run: Int)
-    case leavesDeposed(node: Int, number: Int)
-    case deposedTimer(Int)
-    indirect case deposedReport(Int, StoreReport)
-    case deposedEnds(Int)
     indirect case node(Int, life: Int, NodeEvent)
     indirect case database(DatabaseRequest, Int, life: Int)
     case nodeLink(NodeLink, end: Int)

@@ -30,14 +30,7 @@ extension SimulatedWorld {
 
     func pushArrives(_ push: OutgoingPush, _ run: Int) {
         // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
-        guard run == self.run, switchboard != nil else {
-            if !hasNodes, deposedPushArrives(push, of: run), let device = owner(of: push.route.token),
-                device.token == push.route.token, accepts(push, device)
-            {
-                deliver(push, to: device)
-            }
-            return
-        }
+        guard run == self.run, switchboard != nil else { return }
         if checker.isCancelled(push.id) {
             report(.cancelled, push, run)
             return

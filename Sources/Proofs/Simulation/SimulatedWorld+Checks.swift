@@ -41,7 +41,7 @@ extension SimulatedWorld {
         links.contains {
             guard $0.device == device.index else { return false }
             return $0.isOpenAtServer
-                ? now < max($0.openedAt, $0.pingedAt, $0.edge.adoptedAt) + deliveryTime
+                ? now < max($0.openedAt, $0.pingedAt, $0.adoptedAt) + deliveryTime
                 : $0.endedAtServer > 0 && now < $0.endedAtServer + commitTime
         }
     }
@@ -80,7 +80,7 @@ extension SimulatedWorld {
             auditRegistration(of: device)
             guard device.power == .foreground, let index = device.link, let core = device.core,
                 links[index].isOpenAtServer, !links[index].isHalfOpen, links[index].run == run,
-                now >= max(links[index].openedAt, links[index].edge.adoptedAt) + 6_000,
+                now >= max(links[index].openedAt, links[index].adoptedAt) + 6_000,
                 // A connection that a burst has filled needs time to deliver.
                 !faults.contains(.bursts) || now >= links[index].downUntil + 6_000
             else { continue }
@@ -148,7 +148,6 @@ extension SimulatedWorld {
         if hasNodes {
             endNodeFaults()
         } else {
-            endDeposed()
             if switchboard == nil { start() }
             recover()
         }

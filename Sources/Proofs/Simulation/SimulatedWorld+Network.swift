@@ -119,12 +119,10 @@ extension SimulatedWorld {
 
     func frameArrives(_ frame: [UInt8], on index: Int) {
         if hasNodes {
-            if !links[index].isHalfOpen, links[index].edge.isOpen { arrives(on: index, .socketReceived(index, frame)) }
+            if !links[index].isHalfOpen, links[index].isOpenAtNode { arrives(on: index, .socketReceived(index, frame)) }
             return
         }
-        if links[index].edge.owner != .current, !links[index].isHalfOpen { arrivesAtEdge(.frame(frame), on: index) }
         guard reachesServer(index) else { return }
-        if faults.contains(.takeOver) { handed.insert(index) }
         links[index].heardAt = now
         checker.confirm(index, by: devices[links[index].device])
         let device = devices[links[index].device]
@@ -139,10 +137,9 @@ extension SimulatedWorld {
 
     func ponged(_ index: Int, _ number: UInt64) {
         if hasNodes {
-            if !links[index].isHalfOpen, links[index].edge.isOpen { arrives(on: index, .socketPonged(index, number)) }
+            if !links[index].isHalfOpen, links[index].isOpenAtNode { arrives(on: index, .socketPonged(index, number)) }
             return
         }
-        if links[index].edge.owner != .current, !links[index].isHalfOpen { arrivesAtEdge(.pong(number), on: index) }
         guard reachesServer(index) else { return }
         links[index].heardAt = now
         checker.confirm(index, by: devices[links[index].device])
@@ -159,8 +156,6 @@ extension SimulatedWorld {
 
     func closesAtServer(_ index: Int) {
         guard !hasNodes else { return arrives(on: index, .socketClosed(index)) }
-        if links[index].edge.owner == .deposed { deposedTakes(.closed(ConnectionID(rawValue: UInt64(index)))) }
-        if links[index].edge.owner != .current { links[index].edge.owner = .closed }
         guard switchboard != nil, links[index].run == run else { return }
         links[index].endAtServer(at: now)
         checker.visit("socket closes", by: devices[links[index].device], at: now)

@@ -230,7 +230,7 @@ extension SimulatedWorld {
         log("the token of \(device.id.text) expires")
         device.hasExpiredToken = true
         guard let link = device.link else { return }
-        if hasNodes { return closeSocket(link, code: 4401, at: simulatedNodes[links[link].edge.node]) }
+        if hasNodes { return closeSocket(link, code: 4401, at: simulatedNodes[links[link].node]) }
         if links[link].isOpenAtServer { closes(link, code: 4401) }
     }
 }

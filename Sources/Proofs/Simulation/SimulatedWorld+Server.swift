@@ -52,10 +52,7 @@ extension SimulatedWorld {
                 at: moment
             )
         )
-        lastTicket = Ticket(rawValue: 0)
-        committedTicket = lastTicket
         planTimer()
-        planAttachments()
     }
 
     var policy: Policy {
@@ -76,7 +73,7 @@ extension SimulatedWorld {
         policy.hasFirebase = true
         policy.applicationServerKey = "B"
         policy.withholdsDecisions = faults.contains(.withholding)
-        policy.marksLogs = faults.contains(.takeOver) || hasNodes
+        policy.marksLogs = hasNodes
         return policy
     }
 
@@ -146,7 +143,6 @@ extension SimulatedWorld {
         switchboard.flush(at: moment, into: &outputs)
         performAll()
         checker.flushed()
-        confirmHanded()
         planTimer()
     }
 
@@ -181,7 +177,6 @@ extension SimulatedWorld {
                 serve(.verified(id, id: name, .success(devices[links[Int(id.rawValue)].device].principal)))
             case .commit(let changes, let ticket):
                 if !hasNodes { store.commit(changes, as: ticket) }
-                lastTicket = ticket
                 for change in changes { recordChange(change) }
                 checker.queued(changes, as: ticket)
                 checker.durability.queued(changes, as: ticket, calls: checker.calls)
@@ -201,10 +196,8 @@ extension SimulatedWorld {
             case .push(let push):
                 if faults.contains(.withholding) { checker.checkDurable(push) }
                 pushRequested(push)
-            case .marked(let id, let call, let seq): links[Int(id.rawValue)].edge.marks[call] = seq
-            case .bound(let id, let isBound): links[Int(id.rawValue)].edge.isBound = isBound
             case .cancelPush(let id): checker.cancelled(id)
-            case .revoked, .done, .audit, .trace: break
+            case .marked, .bound, .revoked, .done, .audit, .trace: break
             case .note(let note): logNote(note)
             }
         }
@@ -243,7 +236,6 @@ extension SimulatedWorld {
     func committed(_ run: Int) {
         guard run == self.run, switchboard != nil, let ticket = store.finishWriting() else { return }
         checker.durable(upTo: ticket)
-        committedTicket = ticket
         beginWriting()
         serve(.stored(.committed(upTo: ticket)))
     }
@@ -295,18 +287,15 @@ extension SimulatedWorld {
 
     private func goDown() {
         switchboard = nil
-        deposed = nil
         run += 1
         checker.crashed()
         checker.durability.crashed()
         for index in links.indices where links[index].isOpenAtDevice {
             links[index].isOpenAtServer = false
-            if links[index].edge.owner != .current { links[index].edge.owner = .closed }
             guard !links[index].isHalfOpen, !links[index].isClosing else { continue }
             links[index].isClosing = true
             after(networkDraws.within(1...300), .closeDown(link: index, code: 1006))
         }
-        handed = []
         endRequests()
     }
 

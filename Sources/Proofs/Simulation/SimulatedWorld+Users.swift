@@ -63,10 +63,8 @@ extension SimulatedWorld {
                 kind: kind
             )
         )
-        guard faults.contains(.takeOver) || hasNodes, let added = devices.last, !added.isPoller, !added.isRealApp else {
-            return
-        }
-        added.resendsOnlyOnNewSocket = takeOverDraws.percent(50)
+        guard hasNodes, let added = devices.last, !added.isPoller, !added.isRealApp else { return }
+        added.resendsOnlyOnNewSocket = clientDraws.percent(50)
     }
 
     func plan(_ step: Step) -> Int {
@@ -99,7 +97,6 @@ extension SimulatedWorld {
             }
         case .crashes: crash()
         case .restarts: stopInOrder()
-        case .takeOver: takeOver()
         case .store: stall()
         case .delays: latencyUntil = now + faultDraws.within(500...3_000)
         case .bursts: if let link = faultDraws.pick(openLinks) { slowDown(link) }

@@ -24,7 +24,7 @@ final class SimulatedWorld {
     var faultDraws: SeededGenerator
     var apnsDraws: SeededGenerator
     var outsiderDraws: SeededGenerator
-    var takeOverDraws: SeededGenerator
+    var clientDraws: SeededGenerator
     let serverSeed: UInt64
 
     // The server's state.
@@ -55,7 +55,6 @@ final class SimulatedWorld {
     var nodeLinks: [NodeLink] = []
     var nodeLinkCount = 0
     var nodeStores = 0
-    var deposedCount = 0
     /// The faults of the network between two nodes, by the nodes' numbers `low * 8 + high`.
     var pairFaults: [Int: PairFault] = [:]
     /// When a run of a node was last seen.
@@ -66,17 +65,6 @@ final class SimulatedWorld {
     /// When an owner last served.
     var lastServed = startTime
 
-    // The state of the nodes, in worlds with take-overs.
-    var deposed: DeposedOwner?
-    /// The node on which the owner of the calls runs.
-    var ownerNode = 0
-    /// The newest commit that the server handed to the store, and the newest one that was confirmed to it.
-    var lastTicket = Ticket(rawValue: 0)
-    var committedTicket = Ticket(rawValue: 0)
-    /// The sockets whose frames the server was handed since its last flush.
-    var handed: Set<Int> = []
-    /// How many frames and pongs have waited at nodes.
-    var waitingCount = 0
     /// How far the server's clock is ahead of `now`, in milliseconds; negative = behind.
     var serverAhead: Int64 = 0
 
@@ -112,8 +100,8 @@ final class SimulatedWorld {
     init(seed: UInt64, calls: Int, faults: Faults, nodes: Int = 0, isRecording: Bool) {
         self.seed = seed
         callCount = calls
-        // Only servers that withhold their decisions are taken over.
-        self.faults = faults.contains(.takeOver) || nodes > 0 ? faults.union(.withholding) : faults
+        // Servers of several nodes withhold their decisions.
+        self.faults = nodes > 0 ? faults.union(.withholding) : faults
         nodeCount = nodes
         nodeDraws = SeededGenerator(seed: seed, stream: 8)
         self.isRecording = isRecording
@@ -123,7 +111,7 @@ final class SimulatedWorld {
         faultDraws = SeededGenerator(seed: seed, stream: 3)
         apnsDraws = SeededGenerator(seed: seed, stream: 4)
         outsiderDraws = SeededGenerator(seed: seed, stream: 6)
-        takeOverDraws = SeededGenerator(seed: seed, stream: 7)
+        clientDraws = SeededGenerator(seed: seed, stream: 7)
         serverSeed = SeededGenerator(seed: seed, stream: 5).derivedSeed
         checker = InvariantChecker()
     }
@@ -234,11 +222,6 @@ final class SimulatedWorld {
         case .script(let index): perform(script[index])
         case .chaos(let fault): apply(fault)
         case .restart: start()
-        case .attach(let node, let run): attach(node, run)
-        case .leavesDeposed(let node, let number): leaveDeposed(node, number)
-        case .deposedTimer(let number): deposedTimer(number)
-        case .deposedReport(let number, let report): deposedReport(number, report)
-        case .deposedEnds(let number): if deposed?.number == number { endDeposed() }
         case .node(let node, let life, let event): passToNode(event, at: node, life: life)
         case .database(let request, let node, let life): answer(request, of: node, life: life)
         case .nodeLink(let link, let end): deliver(link, to: end)

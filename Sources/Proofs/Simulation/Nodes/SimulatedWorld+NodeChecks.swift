@@ -32,7 +32,7 @@ extension SimulatedWorld {
             guard let call = checker.calls[number], call.isRinging, call.record.hidden == nil else { continue }
             for (id, token) in call.targets {
                 guard let device = devices.first(where: { $0.id == id && $0.token == token }),
-                    node.sockets.contains(where: { links[$0].device == device.index && links[$0].edge.isOpen }),
+                    node.sockets.contains(where: { links[$0].device == device.index && links[$0].isOpenAtNode }),
                     !isCared(call, id)
                 else { continue }
                 after(offerTime, .checkOffer(device: device.index, call.name.key, epoch: call.record.epoch, number))

@@ -247,10 +247,7 @@ extension SimulatedWorld {
     /// Handles a report of the store: first the switchboard, then the node.
     func passReport(_ report: StoreReport, to node: SimulatedNode) {
         guard node === owner || node.deposed != nil else { return }
-        if case .committed(let ticket) = report {
-            node.deposed?.committed = ticket
-            node.deposed?.isConfirming = true
-        }
+        if case .committed = report { node.deposed?.isConfirming = true }
         decide(.stored(report), at: node)
         node.deposed?.isConfirming = false
         pass(.stored(report), to: node)

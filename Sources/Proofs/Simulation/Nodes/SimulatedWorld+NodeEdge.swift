@@ -35,8 +35,8 @@ extension SimulatedWorld {
             return
         }
         links.append(Link(device: device.index, instance: device.instance, run: run, openedAt: now))
-        links[links.count - 1].edge.node = node.number
-        links[links.count - 1].edge.life = node.life
+        links[links.count - 1].node = node.number
+        links[links.count - 1].life = node.life
         links[links.count - 1].attempt = attempt
         device.link = links.count - 1
         after(latency(), .socketEstablished(link: links.count - 1))
@@ -51,7 +51,7 @@ extension SimulatedWorld {
 
     /// Passes something that arrives on a socket to the node that has the socket.
     func arrives(on index: Int, _ event: NodeEvent) {
-        passToNode(event, at: links[index].edge.node, life: links[index].edge.life)
+        passToNode(event, at: links[index].node, life: links[index].life)
     }
 
     func socketOpened(_ index: Int, at node: SimulatedNode) {
@@ -60,15 +60,15 @@ extension SimulatedWorld {
         guard !device.hasExpiredToken else { return after(latency(), .closeDown(link: index, code: 4401)) }
         links[index].openedAt = now
         links[index].heardAt = now
-        links[index].edge.isOpen = true
+        links[index].isOpenAtNode = true
         node.sockets.insert(index)
         log("\(device.id.text) opens socket \(index) at \(node.name)")
         socketEvent(.opened(EdgeSocketID(rawValue: UInt64(index)), device.principal, device: device.id), at: node)
     }
 
     func closeSocket(_ index: Int, code: UInt16, at node: SimulatedNode) {
-        guard links[index].edge.isOpen, node.sockets.contains(index) else { return }
-        links[index].edge.isOpen = false
+        guard links[index].isOpenAtNode, node.sockets.contains(index) else { return }
+        links[index].isOpenAtNode = false
         log("\(node.name) closes socket \(index) of \(devices[links[index].device].id.text), \(code)")
         after(1, node, .socketClosed(index))
         guard !links[index].isHalfOpen, !links[index].isClosing else { return }
@@ -82,7 +82,7 @@ extension SimulatedWorld {
         switch command {
         case .send(let frame, let id, _):
             let index = Int(id.rawValue)
-            if links[index].edge.isOpen { writesDown(parsed(frame.bytes), on: index) }
+            if links[index].isOpenAtNode { writesDown(parsed(frame.bytes), on: index) }
         case .ping(let id, let number): pingDown(Int(id.rawValue), number)
         case .close(let id, let code, _, _): closeSocket(Int(id.rawValue), code: code, at: node)
         case .respond(let id, let response):
@@ -94,7 +94,7 @@ extension SimulatedWorld {
     }
 
     func pingDown(_ index: Int, _ number: UInt64) {
-        guard links[index].edge.isOpen, !links[index].isHalfOpen else { return }
+        guard links[index].isOpenAtNode, !links[index].isHalfOpen else { return }
         let at = max(links[index].downUntil, now + latency())
         links[index].downUntil = at
         events.plan(.pingDown(link: index, number: number), at: at)

@@ -41,7 +41,7 @@ extension SimulatedWorld {
     private func opened(_ index: Int) {
         links[index].isOpenAtServer = true
         links[index].run = run
-        links[index].edge.adoptedAt = now
+        links[index].adoptedAt = now
         checker.visit("socket opens", by: devices[links[index].device], at: now)
     }
 
@@ -52,7 +52,7 @@ extension SimulatedWorld {
             log("\(node.name) adopts socket \(index) of \(devices[links[index].device].id.text)")
             links[index].isOpenAtServer = true
             links[index].run = run
-            links[index].edge.adoptedAt = now
+            links[index].adoptedAt = now
         }
         let id = connection(index, link)
         decide(
@@ -184,7 +184,7 @@ extension SimulatedWorld {
         case .ping(let id, let number): ping(id, number, from: node)
         case .close(let id, let code, _, let isLost): close(id, code: code, discardingQueue: isLost, from: node)
         case .commit(let changes, let ticket):
-            node.deposed?.refused(changes, as: ticket)
+            node.deposed?.refused(changes)
             commitAtNode(changes, ticket, node)
         case .submit(_, let id):
             let failure = StoreResult.failed(StoreFailure("another server owns the calls"))
@@ -212,7 +212,7 @@ extension SimulatedWorld {
         let link = LinkNumber.link(of: id.rawValue)
         let index = Int(LinkNumber.edgeNumber(id.rawValue))
         guard link > 0 else {
-            if node.sockets.contains(index), links[index].edge.isOpen { writesDown(parsed(bytes), on: index) }
+            if node.sockets.contains(index), links[index].isOpenAtNode { writesDown(parsed(bytes), on: index) }
             return
         }
         let marks = node.machine.marks(of: id.rawValue)

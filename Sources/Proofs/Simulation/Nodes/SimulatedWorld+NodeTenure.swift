@@ -118,7 +118,6 @@ extension SimulatedWorld {
         storeIsStalled = node.isCutFromDatabase || isDatabaseAway
         switchboard = box
         owner = node
-        lastTicket = Ticket(rawValue: 0)
         log("\(node.name) owns the calls, \(claimed.calls.count) calls kept")
     }
 
@@ -173,20 +172,16 @@ extension SimulatedWorld {
                 names[call.record.number] = CallName(id: call.record.id, pair: pair, epoch: call.record.epoch)
             }
         }
-        deposedCount += 1
+        // A run that never was the world's owner has a number of its own, below all others.
         var deposed = DeposedOwner(
             switchboard: box,
-            number: deposedCount,
-            run: claimed == nil ? run : -deposedCount,
-            node: node.number,
+            run: claimed == nil ? run : -nodeStores,
             durability: claimed?.durability ?? checker.durability,
-            names: names,
-            lastTicket: Ticket(rawValue: node.machine.lastTicket),
-            committed: Ticket(rawValue: node.machine.durableTicket)
+            names: names
         )
         for item in node.store?.queue ?? [] {
             guard case .commit(let changes, let ticket) = item, ticket > node.store?.durable ?? ticket else { continue }
-            deposed.refused(changes, as: ticket)
+            deposed.refused(changes)
         }
         node.deposed = deposed
         log("\(node.name) is deposed and does not know it")
@@ -202,6 +197,6 @@ extension SimulatedWorld {
         checker.durability.crashed()
         for index in links.indices where links[index].isOpenAtServer { links[index].isOpenAtServer = false }
         for index in requests.indices where requests[index].isAtServer { requests[index].isAtServer = false }
-        checker.tookOver { links[$0].edge.isOpen }
+        checker.tookOver { links[$0].isOpenAtNode }
     }
 }

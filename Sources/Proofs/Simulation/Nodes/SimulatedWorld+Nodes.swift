@@ -86,8 +86,8 @@ extension SimulatedWorld {
     }
 
     private func breakSocket(_ index: Int, of node: SimulatedNode, code: UInt16?) {
-        guard links[index].edge.isOpen else { return }
-        links[index].edge.isOpen = false
+        guard links[index].isOpenAtNode else { return }
+        links[index].isOpenAtNode = false
         // A machine that is off closes nothing: its clients notice after a while that nothing arrives.
         if node.isOff { return makeHalfOpen(index, deviceNoticesAfter: 1_000...15_000) }
         guard !links[index].isHalfOpen, !links[index].isClosing else { return }
@@ -148,7 +148,7 @@ extension SimulatedWorld {
             socketEvent(.ponged(EdgeSocketID(rawValue: UInt64(index)), ping), at: node)
         case .socketClosed(let index):
             guard node.sockets.remove(index) != nil else { return }
-            links[index].edge.isOpen = false
+            links[index].isOpenAtNode = false
             socketEvent(.closed(EdgeSocketID(rawValue: UInt64(index)), code: nil), at: node)
         case .requested(let index): requestArrives(index, at: node)
         case .ownerTimer: if node === owner, node.isServing { serve(.deadlineReached) }

@@ -6,14 +6,9 @@ struct SwitchboardShapeTests {
 
     @Test("The switchboard has at most 15 stored properties; other state belongs to parts with tests of their own")
     func properties() {
-        let file = Self.files.first { $0.path.hasSuffix("/Switchboard.swift") }
-        let body = (file?.code ?? []).drop { !$0.hasPrefix("package struct Switchboard:") }.prefix { $0 != "}" }
-        #expect(!body.isEmpty, "the file no longer contains the type")
-        let stored = body.filter {
-            $0.contains(/^    (\S+ )*(let|var) \w+(: [^{]+)?( = .*)?$/) && !$0.contains("func ")
-        }
+        let stored = Self.files.flatMap { $0.storedProperties(of: "package struct Switchboard:") }
         #expect(stored.count > 10, "the pattern no longer finds the properties")
-        #expect(stored.count <= 15, "\(stored.map { $0.trimmingPrefix(while: \.isWhitespace) })")
+        #expect(stored.count <= 15, "\(stored)")
     }
 
     @Test("At most five files of the switchboard call each other in a cycle, so that a signal's path reads top-down")
@@ -46,5 +41,34 @@ struct SwitchboardShapeTests {
         )
         #expect(graph.largestCycle == ["A", "B", "C"].map { "Sources/X/\($0).swift" })
         #expect(graph.calls["Sources/X/D.swift"] == ["Sources/X/C.swift"])
+    }
+
+    @Test("The call graph follows a property to the type of its part, but not to another part's function of that name")
+    func followsParts() {
+        func file(_ name: String, _ text: String) -> SwiftFile {
+            SwiftFile(path: "Sources/X/\(name).swift", text: text)
+        }
+        let graph = CallGraph(
+            of: ["A", "B", "C", "D"],
+            behind: ["Server": ["C", "D"]],
+            in: [
+                file("A", "final class A: Part {\n    let b: B\n    func a() { b.go(to: 1) }\n}\n"),
+                file(
+                    "B",
+                    "final class B {\n    unowned var server: (any Server)?\n    func go(to: Int) { server?.carry(3) }\n}\n"
+                ),
+                file(
+                    "C",
+                    "final class C: Server {\n    func carry(_ n: Int) { go(to: n) }\n    func go(to: Int) {}\n}\n"
+                ),
+                file(
+                    "D",
+                    "final class D: Server {\n    let a: A\n}\nextension D {\n    func carry(_ n: Int) { a.a() }\n}\n"
+                ),
+            ]
+        )
+        #expect(graph.calls["Sources/X/B.swift"] == ["Sources/X/C.swift", "Sources/X/D.swift"])
+        #expect(graph.calls["Sources/X/C.swift"] == nil)
+        #expect(graph.largestCycle == ["A", "B", "D"].map { "Sources/X/\($0).swift" })
     }
 }

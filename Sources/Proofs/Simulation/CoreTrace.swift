@@ -227,14 +227,11 @@ extension Simulation {
         var count = 0
         while count < calls {
             let one = generator.next() >> 16
-            let world = SimulatedWorld(
-                seed: one,
-                calls: callsPerWorld,
-                faults: faults(for: one),
-                isRecording: false
+            let world = World(
+                Scenario(seed: one, calls: callsPerWorld, faults: faults(for: one), isRecording: false)
             )
             let trace = CoreTrace()
-            world.coreTrace = trace
+            world.apps.coreTrace = trace
             world.live()
             receive(trace)
             count += max(1, world.statistics.calls)

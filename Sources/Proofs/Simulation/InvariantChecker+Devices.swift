@@ -309,3 +309,12 @@ extension InvariantChecker {
         if accepted[push.device] ?? 0 > 1 { fail("I6", "two pushes for \(push.name) were accepted") }
     }
 }
+
+extension InvariantChecker {
+    /// Returns whether the row of a device was removed since a call began.
+    ///
+    /// A device that registers again while the call rings is not pushed: it is awake.
+    func wasRemoved(_ device: DeviceID, since call: CommittedCall) -> Bool {
+        removedAt[device].map { $0 >= call.changedAt - 130_000 } ?? false
+    }
+}

@@ -93,3 +93,18 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
         return text
     }
 }
+
+extension Violation {
+    /// The violation of a scenario.
+    init(invariant: String, message: String, _ scenario: Scenario) {
+        self.init(
+            invariant: invariant,
+            message: message,
+            seed: scenario.seed,
+            calls: scenario.callCount,
+            faults: scenario.faults
+        )
+        nodes = scenario.nodeCount
+        hasSchedules = scenario.hasSchedules
+    }
+}

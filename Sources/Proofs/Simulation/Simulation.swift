@@ -28,18 +28,12 @@ package enum Simulation {
         while total.calls < calls {
             let one = generator.next() >> 16
             let faults = Self.faults(for: one, nodes: nodes).union(always)
-            let world = SimulatedWorld(
-                seed: one,
-                calls: callsPerWorld,
-                faults: faults,
-                nodes: nodes,
-                isRecording: false
+            let world = World(
+                Scenario(seed: one, calls: callsPerWorld, faults: faults, nodes: nodes, isRecording: false)
             )
             world.live()
-            var statistics = world.statistics
-            statistics.coverage = world.checker.coverage
-            total.add(statistics)
-            if var violation = world.violation {
+            total.add(world.statistics)
+            if var violation = world.course.violation {
                 violation.foundAfterCalls = total.calls
                 if shrinks { violation = shrink(violation) }
                 return .broken(violation, total)
@@ -59,11 +53,9 @@ package enum Simulation {
         faults: Faults,
         nodes: Int = 0
     ) -> (Statistics, Violation?, [String]) {
-        let world = SimulatedWorld(seed: seed, calls: calls, faults: faults, nodes: nodes, isRecording: true)
+        let world = World(Scenario(seed: seed, calls: calls, faults: faults, nodes: nodes, isRecording: true))
         world.live()
-        var statistics = world.statistics
-        statistics.coverage = world.checker.coverage
-        return (statistics, world.violation, world.ladder)
+        return (world.statistics, world.course.violation, world.course.ladder)
     }
 
     /// Returns the faults of a world: some worlds have all faults, most have a random selection, some have none.
@@ -100,15 +92,7 @@ package enum Simulation {
     /// Searches for a smaller world that breaks the same invariant: with fewer faults and fewer calls.
     static func shrink(_ violation: Violation) -> Violation {
         shrink(violation) { calls, faults in
-            let world = SimulatedWorld(
-                seed: violation.seed,
-                calls: calls,
-                faults: faults,
-                nodes: violation.nodes,
-                isRecording: true
-            )
-            world.live()
-            return world.violation
+            world(seed: violation.seed, calls: calls, faults: faults, nodes: violation.nodes).1
         }
     }
 

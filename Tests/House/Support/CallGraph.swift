@@ -1,8 +1,9 @@
-/// The calls between the files of a target: which file calls functions of one type that another file defines, as far as
-/// the text shows.
+/// The calls between the files of a target: which file calls functions of some types that another file defines, as far
+/// as the text shows.
 ///
-/// A call counts if its receiver is absent, `self`, `Self` or the type's name, and if its argument labels fit a
-/// function of the type. Properties do not count.
+/// A call counts if its argument labels fit a function of the receiver's type. A receiver that is absent, `self` or `Self`
+/// is the type around the call; a type's name is that type; and a name that one of the types gives to a property of
+/// another one, as in `let network: Network`, is that other type. Properties do not count as calls.
 struct CallGraph {
     /// The number of functions in each file.
     private(set) var functions: [String: Int] = [:]
@@ -11,6 +12,7 @@ struct CallGraph {
 
     private struct Function {
         let file: String
+        let type: String
         let isPrivate: Bool
         let parameters: [(label: String, isOptional: Bool)]
 
@@ -28,14 +30,21 @@ struct CallGraph {
         }
     }
 
-    init(of type: String, in files: [SwiftFile]) {
-        let texts = files.map { (path: $0.path, tokens: Self.tokens(of: $0, in: type)) }
+    init(of type: String, in files: [SwiftFile]) { self.init(of: [type], in: files) }
+
+    /// The calls between the files of several types.
+    ///
+    /// `protocols`: the types behind a property whose type is a protocol.
+    init(of types: Set<String>, behind protocols: [String: [String]] = [:], in files: [SwiftFile]) {
+        let texts = files.flatMap { file in Self.parts(of: file, in: types).map { (file.path, $0.type, $0.tokens) } }
         var known: [String: [Function]] = [:]
-        for (path, tokens) in texts {
+        var properties: [String: Set<String>] = [:]
+        for (path, type, tokens) in texts {
             for place in tokens.indices.dropFirst().dropLast() where tokens[place - 1].text == "func" {
                 guard let list = Self.list(in: tokens, from: place + 1) else { continue }
                 let function = Function(
                     file: path,
+                    type: type,
                     isPrivate: tokens[..<place].reversed().prefix { $0.line == tokens[place].line }
                         .contains { $0.text == "private" },
                     parameters: list.map { part in
@@ -46,14 +55,24 @@ struct CallGraph {
                 known[tokens[place].text, default: []].append(function)
                 functions[path, default: 0] += 1
             }
+            for place in tokens.indices.dropFirst().dropLast(4)
+            where ["let", "var"].contains(tokens[place - 1].text) && tokens[place + 1].text == ":" {
+                let named = tokens[(place + 2)...].lazy.map(\.text).first { $0 != "(" && $0 != "any" } ?? ""
+                properties[tokens[place].text, default: []].formUnion(
+                    protocols[named] ?? (types.contains(named) ? [named] : [])
+                )
+            }
         }
-        for (path, tokens) in texts {
+        for (path, type, tokens) in texts {
             for place in tokens.indices.dropLast() {
-                guard let candidates = known[tokens[place].text], Self.isCall(tokens, at: place, of: type),
+                guard let candidates = known[tokens[place].text],
+                    let receivers = Self.receivers(of: tokens, at: place, in: type, types, properties),
                     let list = Self.list(in: tokens, from: place + 1)
                 else { continue }
                 let labels = list.map { $0.count > 1 && $0[1].text == ":" ? $0[0].text : "" }
-                let fitting = candidates.filter { ($0.file == path || !$0.isPrivate) && $0.fits(labels) }
+                let fitting = candidates.filter {
+                    receivers.contains($0.type) && ($0.file == path || !$0.isPrivate) && $0.fits(labels)
+                }
                 if fitting.contains(where: { $0.file == path }) { continue }
                 for function in fitting { calls[path, default: []].insert(function.file) }
             }
@@ -85,17 +104,21 @@ struct CallGraph {
         let isAdjacent: Bool
     }
 
-    /// Returns the tokens (words and signs) in the declaration of a type and in its extensions.
-    private static func tokens(of file: SwiftFile, in type: String) -> [Token] {
-        var tokens: [Token] = []
+    /// Returns the tokens (words and signs) in the declarations and extensions of some types.
+    private static func parts(of file: SwiftFile, in types: Set<String>) -> [(type: String, tokens: [Token])] {
+        var parts: [(type: String, tokens: [Token])] = []
         var isInside = false
         for (number, line) in file.code.enumerated() {
             if let first = line.first, first != " " {
-                let words = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" }
-                isInside =
-                    words.contains { ["struct", "class", "extension"].contains($0) } && words.contains(type[...])
+                let words = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init)
+                let keyword = words.firstIndex { ["struct", "class", "extension"].contains($0) }
+                let type = keyword.flatMap { words.dropFirst($0 + 1).first }
+                isInside = type.map(types.contains) ?? false
+                if isInside, let type { parts.append((type, [])) }
             }
             guard isInside else { continue }
+            var tokens: [Token] = []
+            defer { parts[parts.count - 1].tokens += tokens }
             var word = ""
             var isAdjacent = false
             func end() {
@@ -118,16 +141,28 @@ struct CallGraph {
             }
             end()
         }
-        return tokens
+        return parts
     }
 
-    private static func isCall(_ tokens: [Token], at place: Int, of type: String) -> Bool {
-        guard tokens[place + 1].text == "(", tokens[place + 1].isAdjacent else { return false }
-        guard place > 0 else { return true }
+    /// Returns the types to which the receiver of a call may belong; `nil` = there is no call.
+    private static func receivers(
+        of tokens: [Token],
+        at place: Int,
+        in type: String,
+        _ types: Set<String>,
+        _ properties: [String: Set<String>]
+    ) -> Set<String>? {
+        guard tokens[place + 1].text == "(", tokens[place + 1].isAdjacent else { return nil }
+        guard place > 0 else { return [type] }
         switch tokens[place - 1].text {
-        case "func", "case", "let", "var": return false
-        case ".": return place > 1 && ["self", "Self", type].contains(tokens[place - 2].text)
-        default: return true
+        case "func", "case", "let", "var": return nil
+        case "." where place > 1:
+            let isOptional = place > 2 && ["?", "!"].contains(tokens[place - 2].text)
+            let receiver = tokens[place - (isOptional ? 3 : 2)].text
+            if ["self", "Self"].contains(receiver) { return [type] }
+            return types.contains(receiver) ? [receiver] : properties[receiver]
+        case ".": return nil
+        default: return [type]
         }
     }
 

@@ -80,8 +80,8 @@ struct WorldTests {
         let several = drawn.map { Simulation.faults(for: $0, nodes: 3) }
         #expect(several.contains { $0.contains(.takeOver) } && several.contains { !$0.contains(.takeOver) })
         #expect(several.allSatisfy { $0.contains(.withholding) })
-        let world = SimulatedWorld(seed: 1, calls: 1, faults: [], nodes: 3, isRecording: false)
-        #expect(world.faults.contains(.withholding))
+        let scenario = Scenario(seed: 1, calls: 1, faults: [], nodes: 3, isRecording: false)
+        #expect(scenario.faults.contains(.withholding))
     }
 
     @Test("A world that runs again takes the same course and prints exactly the same ladder")
@@ -118,6 +118,6 @@ struct WorldTests {
     )
     func leavesOut(frame: String, message: String) {
         let bytes = Array(frame.utf8)
-        #expect(String(decoding: bytes[SimulatedWorld.errorMessage(in: bytes)], as: UTF8.self) == message)
+        #expect(String(decoding: bytes[Course.errorMessage(in: bytes)], as: UTF8.self) == message)
     }
 }

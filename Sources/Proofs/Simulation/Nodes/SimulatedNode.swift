@@ -14,8 +14,7 @@ final class SimulatedNode {
     /// The node's decisions, the same that `Node` has in the server.
     var machine: NodeMachine
     /// The effects that are not carried out yet.
-    var effects: [NodeMachine.Effect] = []
-    var isPerforming = false
+    var effects = EffectQueue<NodeMachine.Effect>()
     /// How far this node's clock is ahead of the world's, in milliseconds; negative = behind.
     var ahead: Int64 = 0
 
@@ -82,6 +81,9 @@ final class SimulatedNode {
     var isStopped: Bool { isFrozen || isReleasing }
 
     var name: String { "node \(number)" }
+
+    /// The node's store, if it is the one with a number.
+    func store(_ number: Int) -> NodeStore? { store.flatMap { $0.number == number ? $0 : nil } }
 }
 
 /// The store of an owner, as `PostgresStore` behaves: its commits are transactions that check the epoch, and after a
@@ -117,6 +119,23 @@ final class NodeStore {
     init(epoch: OwnerEpoch, number: Int) {
         self.epoch = epoch
         self.number = number
+    }
+
+    /// Takes the items whose results are known from the queue: the newest durable ticket, and the queries before the
+    /// first commit that is not durable.
+    func takeDurable() -> (newest: Ticket?, queries: [(StoreQueryID, StoreQuery)]) {
+        var newest: Ticket?
+        var queries: [(StoreQueryID, StoreQuery)] = []
+        taking: while let first = queue.first {
+            switch first {
+            case .commit(_, let ticket):
+                guard ticket <= durable else { break taking }
+                newest = ticket
+            case .query(let query, let id): queries.append((id, query))
+            }
+            queue.removeFirst()
+        }
+        return (newest, queries)
     }
 }
 

@@ -108,7 +108,7 @@ extension ScheduleWorld {
 
     private func beginWriting() {
         guard !isStalled, !store.queue.isEmpty else { return }
-        _ = store.beginWriting()
+        store.beginWriting()
         let isSlow = faults.contains(.store) && draws.percent(4)
         after(isSlow ? draws.within(50...900) : draws.within(1...8), .committed(run: run))
     }
@@ -173,7 +173,7 @@ extension ScheduleWorld {
         // The commits that the full disk did not take are lost.
         if isStalled { store.crash(keepingWrites: false) }
         while store.writing > 0 || !store.queue.isEmpty {
-            if store.writing == 0 { _ = store.beginWriting() }
+            if store.writing == 0 { store.beginWriting() }
             _ = finishWriting()
         }
         store.close()

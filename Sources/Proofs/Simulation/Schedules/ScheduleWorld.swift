@@ -7,7 +7,7 @@ import Switchboard
 /// A server with schedules, its database, and users who make schedules, answer, decline, confirm or sleep, in simulated
 /// time.
 ///
-/// Its users have no sockets: a push tells them of a ring, and they act by requests. The worlds of ``SimulatedWorld``
+/// Its users have no sockets: a push tells them of a ring, and they act by requests. The worlds of ``World``
 /// simulate sockets, and have no schedules.
 final class ScheduleWorld {
     let seed: UInt64
@@ -15,7 +15,7 @@ final class ScheduleWorld {
     let faults: Faults
     let isRecording: Bool
 
-    var now = SimulatedWorld.startTime
+    var now = Course.startTime
     var events = EventQueue<Event>()
     var draws: SeededGenerator
     var faultDraws: SeededGenerator
@@ -24,7 +24,7 @@ final class ScheduleWorld {
     var switchboard: SwitchboardBox?
     /// A number that changes with each start and each stop of the server.
     var run = 0
-    var store = ModelStore()
+    var store = Disk()
     var isStalled = false
     /// Since when the server and its database have been working, by the server's clock.
     var upSince: Int64 = .max
@@ -132,7 +132,7 @@ final class ScheduleWorld {
             if statistics.steps > 400_000 { fail("the world is not at rest after 400,000 steps") }
         }
         statistics.worlds = 1
-        statistics.milliseconds = now - SimulatedWorld.startTime
+        statistics.milliseconds = now - Course.startTime
         statistics.calls = checker.callCount
         statistics.mix(UInt64(statistics.steps))
     }
@@ -140,14 +140,17 @@ final class ScheduleWorld {
     func fail(_ message: String) {
         guard violation == nil else { return }
         log("I20 BROKEN: \(message)")
-        violation = Violation(invariant: "I20", message: message, seed: seed, calls: actionCount, faults: faults)
-        violation?.hasSchedules = true
+        violation = Violation(
+            invariant: "I20",
+            message: message,
+            Scenario(seed: seed, calls: actionCount, faults: faults, hasSchedules: true, isRecording: isRecording)
+        )
         violation?.ladder = ladder
     }
 
     func log(_ text: @autoclosure () -> String) {
         guard isRecording else { return }
-        ladder.append(Ladder.line(text(), at: now - SimulatedWorld.startTime))
+        ladder.append(Ladder.line(text(), at: now - Course.startTime))
     }
 
     func after(_ milliseconds: Int64, _ event: Event) { events.plan(event, at: now + milliseconds) }

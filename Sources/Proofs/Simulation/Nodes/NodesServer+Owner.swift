@@ -1,0 +1,280 @@
+import CallCore
+import CallPorts
+import CallWire
+import Cluster
+import SeededRandom
+import Switchboard
+
+/// The node as the owner, which may have been deposed without knowing it: the inputs of its switchboard, and the outputs.
+extension NodesServer {
+    /// Passes an event of a link to the switchboard, as `Gateway` does; 0 = of this node.
+    func decideEvent(_ event: EdgeEvent, over link: Int, at node: SimulatedNode) {
+        switch event {
+        case .opened(let id, let principal, let device):
+            let index = Int(id.rawValue)
+            if node === owner { opened(index) }
+            decide(.opened(connection(index, link), principal, device: device), at: node)
+        case .received(let id, let frame): receivedFromSocket(frame, on: Int(id.rawValue), over: link, at: node)
+        case .ponged(let id, let ping):
+            let index = Int(id.rawValue)
+            if node === owner, network.links[index].isOpenAtServer {
+                network.links[index].heardAt = now
+                checker.confirm(index, by: network.devices[network.links[index].device])
+            }
+            decide(.ponged(connection(index, link), ping), at: node)
+        case .closed(let id, _): socketClosed(Int(id.rawValue), over: link, at: node)
+        case .requested(let id, _, _): requestArrivesAtOwner(Int(id.rawValue), over: link, at: node)
+        case .abandoned(let id): abandoned(Int(id.rawValue), over: link, at: node)
+        case .openedSocketIO, .signOfLife, .tooSlow: break
+        }
+    }
+
+    private func connection(_ index: Int, _ link: Int) -> ConnectionID {
+        ConnectionID(rawValue: LinkNumber.number(UInt64(index), on: link))
+    }
+
+    private func opened(_ index: Int) {
+        network.links[index].isOpenAtServer = true
+        network.links[index].run = turns.run
+        network.links[index].adoptedAt = now
+        checker.visit("socket opens", by: network.devices[network.links[index].device], at: now)
+    }
+
+    func adopt(_ socket: AdoptedSocket, over link: Int, at node: SimulatedNode) {
+        let index = Int(socket.socket.rawValue)
+        if node === owner {
+            statistics.adoptions += 1
+            log("\(node.name) adopts socket \(index) of \(network.devices[network.links[index].device].id.text)")
+            network.links[index].isOpenAtServer = true
+            network.links[index].run = turns.run
+            network.links[index].adoptedAt = now
+        }
+        let id = connection(index, link)
+        decide(
+            .adopted(
+                id,
+                socket.principal,
+                device: socket.device,
+                assigned: socket.assigned,
+                openFor: socket.openFor,
+                seen: socket.seenByCall
+            ),
+            at: node
+        )
+    }
+
+    private func receivedFromSocket(_ frame: [UInt8], on index: Int, over link: Int, at node: SimulatedNode) {
+        let device = network.devices[network.links[index].device]
+        log("\(device.id.text) → \(node.name): \(Ladder.text(frame, from: 0))")
+        mix(frame)
+        let isRepeatable = checker.noteSignal(frame, from: device)
+        if node === owner {
+            network.links[index].heardAt = now
+            checker.confirm(index, by: device)
+        }
+        let comesTwice = node === owner && isRepeatable && draws.network.percent(4)
+        decide(.received(connection(index, link), frame), at: node, repeatable: comesTwice)
+    }
+
+    private func socketClosed(_ index: Int, over link: Int, at node: SimulatedNode) {
+        if node === owner {
+            network.links[index].endAtServer(at: now)
+            checker.visit("socket closes", by: network.devices[network.links[index].device], at: now)
+        }
+        decide(.closed(connection(index, link)), at: node, repeatable: node === owner && draws.network.percent(10))
+    }
+
+    // MARK: Requests
+
+    private func requestArrivesAtOwner(_ index: Int, over link: Int, at node: SimulatedNode) {
+        let id = RequestID(rawValue: LinkNumber.number(UInt64(index), on: link))
+        // The request waited for an owner; its app has ended since, and the system has closed the connection.
+        guard !requests.isRegistrationOfEarlierRun(requests.all[index], atOwner: true) else { return }
+        guard node === owner || node.deposed != nil else { return }
+        do throws(WireError) {
+            let (principal, asked) = try requests.read(index)
+            let input = Switchboard.Input.requested(id, principal, asked)
+            if node === owner { return turns.serve(input, repeatable: requests.reached(index, asked)) }
+            if case .signal(let message) = asked, let peer = message.to, let name = message.id {
+                checker.intendedPeer["\(requests.device(of: index).id.text) \(name.text)"] = peer
+            }
+            decide(input, at: node)
+        } catch { sendReply(Reply(error), to: id, from: node) }
+    }
+
+    private func abandoned(_ index: Int, over link: Int, at node: SimulatedNode) {
+        if node === owner { requests.all[index].isAtServer = false }
+        decide(.abandoned(RequestID(rawValue: LinkNumber.number(UInt64(index), on: link))), at: node)
+    }
+
+    /// Sends the response to a request to the node that has the request.
+    private func sendReply(_ reply: Reply, to id: RequestID, from node: SimulatedNode) {
+        let link = LinkNumber.link(of: id.rawValue)
+        let index = LinkNumber.edgeNumber(id.rawValue)
+        guard link > 0 else { return respond(Int(index), status: reply.status, body: reply.body, at: node) }
+        node.machine.responded(to: id.rawValue)
+        let response = EdgeResponse(status: UInt16(clamping: reply.status), body: reply.body)
+        command(.respond(EdgeExchangeID(rawValue: index), response), to: id.rawValue, from: node)
+    }
+
+    /// Passes an input to the turns.switchboard of a node.
+    func decide(_ input: Switchboard.Input, at node: SimulatedNode, repeatable: Bool = false) {
+        if node === owner {
+            turns.serve(input, repeatable: repeatable)
+        } else if let box = node.deposed?.switchboard {
+            var outputs: [Switchboard.Output] = []
+            box.handle(input, at: moment(of: node), into: &outputs)
+            box.flush(at: moment(of: node), into: &outputs)
+            for output in outputs { performDeposed(output, at: node) }
+        }
+    }
+
+    func decideRevocation(_ revocation: NodeMachine.PendingRevocation, before moment: Moment, at node: SimulatedNode) {
+        revocations.lastCommand += 1
+        let id = OperatorCommandID(rawValue: revocations.lastCommand)
+        revocations.commands[id] = revocation
+        decide(.operatorCommand(id, .revoke(revocation.user, before: moment)), at: node)
+    }
+
+    /// Carries out an output of a turns.switchboard that concerns revocations.
+    private func performRevocation(_ output: Switchboard.Output, at node: SimulatedNode) {
+        switch output {
+        case .revoked(let user, let moment):
+            node.revokedUsers[user] = moment
+            pass(.revoked(user, upTo: moment), to: node)
+        case .done(let id):
+            if let revocation = revocations.commands.removeValue(forKey: id) {
+                pass(.revocationDurable(revocation), to: node)
+            }
+        default: break
+        }
+    }
+
+    // MARK: Outputs
+
+    func carryOut(_ output: Switchboard.Output) {
+        guard let node = owner else { return }
+        switch output {
+        case .send(let id, let bytes):
+            let index = Int(LinkNumber.edgeNumber(id.rawValue))
+            guard network.links[index].isOpenAtServer else { return }
+            statistics.frames += 1
+            let frame = network.parsed(bytes)
+            checker.sent(frame, to: network.device(of: index), on: index, at: now)
+            checker.checkDurable(frame, to: network.device(of: index).user)
+            pass(bytes, to: id, from: node)
+        case .ping(let id, let number):
+            network.links[Int(LinkNumber.edgeNumber(id.rawValue))].pingedAt = now
+            ping(id, number, from: node)
+        case .close(let id, let code, _, let isLost):
+            network.links[Int(LinkNumber.edgeNumber(id.rawValue))].endAtServer(at: now)
+            close(id, code: code, discardingQueue: isLost, from: node)
+        case .reply(let id, let reply):
+            guard requests.checkReply(reply, to: Int(LinkNumber.edgeNumber(id.rawValue))) else { return }
+            sendReply(reply, to: id, from: node)
+        case .commit(let changes, let ticket): commit(changes, ticket, of: node)
+        case .submit(let query, let id):
+            node.store?.queue.append(.query(query, id))
+            if let store = node.store { database.pump(store, node) }
+        case .push(let push): after(pushes.ordered(push), node, .pushArrives(push, run: turns.run))
+        default: carryOutAnyways(output, at: node)
+        }
+    }
+
+    /// Carries out an output of a turns.switchboard for which it makes no difference whether another node owns the calls.
+    private func carryOutAnyways(_ output: Switchboard.Output, at node: SimulatedNode) {
+        switch output {
+        case .marked(let id, let call, let seq): node.machine.mark(id.rawValue, LogMark(call, seq: seq))
+        case .bound(let id, let isBound): bind(id, isBound, at: node)
+        case .ping(let id, let number): ping(id, number, from: node)
+        case .close(let id, let code, _, let isLost): close(id, code: code, discardingQueue: isLost, from: node)
+        case .verify(let id, let name, _):
+            let device = network.device(of: Int(LinkNumber.edgeNumber(id.rawValue)))
+            decide(.verified(id, id: name, .success(device.principal)), at: node)
+        case .revoked, .done: performRevocation(output, at: node)
+        default: break
+        }
+    }
+
+    private func commit(_ changes: [Change], _ ticket: Ticket, of node: SimulatedNode) {
+        node.machine.lastTicket = max(node.machine.lastTicket, ticket.rawValue)
+        // A store that was closed takes nothing more.
+        guard let store = node.store, store.release == nil || node.isReleasing else { return }
+        store.queue.append(.commit(changes, ticket))
+        database.pump(store, node)
+    }
+
+    private func performDeposed(_ output: Switchboard.Output, at node: SimulatedNode) {
+        guard let deposed = node.deposed else { return }
+        switch output {
+        case .send(let id, let bytes):
+            statistics.deposedFrames += 1
+            let user = network.device(of: Int(LinkNumber.edgeNumber(id.rawValue))).user
+            checker.checkDeposed(network.parsed(bytes), to: user, by: deposed)
+            pass(bytes, to: id, from: node)
+        case .commit(let changes, let ticket):
+            node.deposed?.refused(changes)
+            commit(changes, ticket, of: node)
+        case .submit(_, let id):
+            let failure = StoreResult.failed(StoreFailure("another server owns the calls"))
+            guard let store = node.store else { return }
+            after(draws.nodes.within(1...20), node, .report(store: store.number, .queryResult(id, failure)))
+        case .push(let push):
+            checker.checkDeposed(push, by: deposed)
+            after(draws.nodes.within(5...60), node, .pushArrives(push, run: deposed.run))
+        case .cancelPush(let id): node.deposed?.cancelled.insert(id)
+        case .reply(let id, let reply):
+            let index = Int(LinkNumber.edgeNumber(id.rawValue))
+            checkDeposed(reply, to: index, by: deposed)
+            sendReply(reply, to: id, from: node)
+        default: carryOutAnyways(output, at: node)
+        }
+    }
+
+    // MARK: Commands to sockets
+
+    private func pass(_ bytes: [UInt8], to id: ConnectionID, from node: SimulatedNode) {
+        let link = LinkNumber.link(of: id.rawValue)
+        let index = Int(LinkNumber.edgeNumber(id.rawValue))
+        guard link > 0 else {
+            if node.sockets.contains(index), network.links[index].isOpenAtNode {
+                network.writesDown(network.parsed(bytes), on: index)
+            }
+            return
+        }
+        let marks = node.machine.marks(of: id.rawValue)
+        let command = OwnerCommand.send(Frame(withHeadroom: bytes), EdgeSocketID(rawValue: UInt64(index)), marks: marks)
+        self.command(command, to: id.rawValue, from: node)
+    }
+
+    /// Tells a socket's node which id the device of its client has been given.
+    func assignDevice(to socket: EdgeSocketID, over link: Int, from node: SimulatedNode) {
+        let id = ConnectionID(rawValue: LinkNumber.number(socket.rawValue, on: link))
+        let box = node === owner ? turns.switchboard : node.deposed?.switchboard
+        if let device = box?.device(of: id) { command(.assign(socket, device), to: id.rawValue, from: node) }
+    }
+
+    private func bind(_ id: ConnectionID, _ isBound: Bool, at node: SimulatedNode) {
+        command(.bind(EdgeSocketID(rawValue: LinkNumber.edgeNumber(id.rawValue)), isBound), to: id.rawValue, from: node)
+    }
+
+    private func ping(_ id: ConnectionID, _ number: UInt64, from node: SimulatedNode) {
+        let socket = EdgeSocketID(rawValue: LinkNumber.edgeNumber(id.rawValue))
+        guard LinkNumber.link(of: id.rawValue) > 0 else { return carryOut(command: .ping(socket, number), at: node) }
+        command(.ping(socket, number), to: id.rawValue, from: node)
+    }
+
+    private func close(_ id: ConnectionID, code: UInt16, discardingQueue: Bool, from node: SimulatedNode) {
+        let socket = EdgeSocketID(rawValue: LinkNumber.edgeNumber(id.rawValue))
+        guard LinkNumber.link(of: id.rawValue) > 0 else {
+            return closeSocket(Int(socket.rawValue), code: code, at: node)
+        }
+        command(.close(socket, code: code, reason: "", discardingQueue: discardingQueue), to: id.rawValue, from: node)
+    }
+
+    /// Sends a command to the node that has the socket or request of this number.
+    private func command(_ command: OwnerCommand, to number: UInt64, from node: SimulatedNode) {
+        guard let id = node.machine.link(of: number), let (link, end) = node.links[id] else { return }
+        nodeLinks.post(.frame(.command(command)), over: link, from: end)
+    }
+}

@@ -1,0 +1,169 @@
+import CallCore
+import CallPorts
+import SeededRandom
+import Switchboard
+
+/// A server that is no node: the real switchboard, with the work of a gateway and a store around it.
+final class OneServer: Part, ServerUnderTest {
+    let turns: Turns
+    let network: Network
+    let requests: Requests
+    private let pushes: PushServices
+    private(set) var disk = Disk()
+
+    init(_ turns: Turns, _ network: Network, _ requests: Requests, _ pushes: PushServices) {
+        self.turns = turns
+        self.network = network
+        self.requests = requests
+        self.pushes = pushes
+        super.init(turns.course)
+        turns.server = self
+    }
+
+    var decides: Bool { true }
+    var isStopped: Bool { false }
+
+    func start() {
+        guard turns.switchboard == nil else { return }
+        if faults.contains(.leaps), draws.faults.percent(50) {
+            course.serverAhead = draws.faults.within(-20_000...20_000)
+        }
+        let stored = disk.open()
+        log("server starts, \(disk.calls.count) calls kept, \(stored.uncleanStarts) crashes")
+        checker.restarted(with: disk.calls, stored.devices, at: now, saying: moment)
+        let random = SeededGenerator(seed: draws.serverSeed, stream: UInt64(turns.run + 1))
+        turns.begin(turns.makeSwitchboard(stored, random: random, at: moment))
+        turns.planTimer()
+    }
+
+    // MARK: Outputs
+
+    func carryOut(_ output: Switchboard.Output) {
+        switch output {
+        case .send(let id, let frame): network.sends(frame, on: Int(id.rawValue))
+        case .ping(let id, let number): network.pings(Int(id.rawValue), number)
+        case .close(let id, let code, _, _): network.closes(Int(id.rawValue), code: code)
+        case .reply(let id, let reply): respond(reply, to: Int(id.rawValue))
+        case .verify(let id, let name, _):
+            turns.serve(.verified(id, id: name, .success(network.device(of: Int(id.rawValue)).principal)))
+        case .commit(let changes, let ticket):
+            disk.commit(changes, as: ticket)
+            if disk.writing == 0 { beginWriting() }
+        case .submit(let query, let id):
+            guard let answer = disk.answer(query) else {
+                return after(2, .storeReport(run: turns.run, .queryResult(id, Disk.notSimulated)))
+            }
+            let fails = faults.contains(.store) && !isHealed && draws.network.percent(3)
+            let result = fails ? StoreResult.failed(StoreFailure("cannot be read")) : answer
+            after(draws.network.within(1...20), .storeReport(run: turns.run, .queryResult(id, result)))
+        case .push(let push): after(pushes.ordered(push), .pushArrives(run: turns.run, push))
+        case .marked, .bound, .cancelPush, .revoked, .done, .audit, .note, .trace: break
+        }
+    }
+
+    func turnEnded() {}
+    func flushed() {}
+
+    private func respond(_ reply: Reply, to index: Int) {
+        guard requests.checkReply(reply, to: index), !requests.all[index].losesResponse else { return }
+        if case .probe = requests.all[index].kind { return }
+        requests.respond(index, status: reply.status, body: reply.body)
+    }
+
+    func pushArrives(_ push: OutgoingPush, _ run: Int) {
+        // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
+        guard run == turns.run, turns.switchboard != nil else { return }
+        pushes.arrived(push) { result, delay in after(delay, .pushResult(run: run, push.id, result)) }
+    }
+
+    // MARK: The store
+
+    private func beginWriting() {
+        guard !turns.isStoreStalled, !disk.queue.isEmpty else { return }
+        disk.beginWriting()
+        var duration = draws.network.within(1...8)
+        if faults.contains(.store), draws.network.percent(4) { duration = draws.network.within(50...900) }
+        after(duration, .committed(run: turns.run))
+    }
+
+    func committed(_ run: Int) {
+        guard run == turns.run, turns.switchboard != nil, let ticket = disk.finishWriting() else { return }
+        checker.durable(upTo: ticket)
+        beginWriting()
+        turns.serve(.stored(.committed(upTo: ticket)))
+    }
+
+    private func stall() {
+        guard !turns.isStoreStalled, turns.switchboard != nil else { return }
+        turns.isStoreStalled = true
+        log("store stalls")
+        turns.serve(.stored(.stalled(StoreFailure("disk full"))))
+        after(draws.faults.within(200...4_000), .chaos(.store))
+    }
+
+    private func recover() {
+        guard turns.isStoreStalled else { return }
+        turns.storeRecovered()
+        log("store recovers")
+        if disk.writing == 0 { beginWriting() }
+        turns.serve(.stored(.recovered))
+    }
+
+    // MARK: Faults
+
+    func inject(_ fault: Faults) -> Bool {
+        switch fault {
+        case .store: turns.isStoreStalled ? recover() : isHealed ? () : stall()
+        case .crashes: if !isHealed { crash() }
+        case .restarts: if !isHealed { stopInOrder() }
+        default: return false
+        }
+        return true
+    }
+
+    func endFaults() {
+        if turns.switchboard == nil { start() }
+        recover()
+    }
+
+    /// Crashes the server: everything in memory is lost, and everything that is not durable.
+    private func crash() {
+        guard turns.switchboard != nil else { return }
+        statistics.crashes += 1
+        let keeps = draws.faults.percent(50)
+        log(
+            "server crashes (\(disk.queue.count) commits waiting, \(disk.writing) being written: \(keeps ? "kept" : "lost"))"
+        )
+        if keeps, disk.writing > 0 { checker.durable(upTo: disk.queue[disk.writing - 1].ticket) }
+        disk.crash(keepingWrites: keeps)
+        goDown()
+        after(draws.faults.within(50...4_000), .restart)
+    }
+
+    /// Shuts the server down cleanly.
+    private func stopInOrder() {
+        guard turns.switchboard != nil else { return }
+        log("server drains")
+        turns.serve(.drain)
+        turns.flush()
+        if let last = disk.queue.last { checker.durable(upTo: last.ticket) }
+        disk.close()
+        goDown()
+        after(draws.faults.within(50...2_000), .restart)
+    }
+
+    private func goDown() {
+        turns.end()
+        checker.crashed()
+        checker.durability.crashed()
+        for index in network.links.indices where network.links[index].isOpenAtDevice {
+            network.links[index].isOpenAtServer = false
+            guard !network.links[index].isHalfOpen, !network.links[index].isClosing else { continue }
+            network.links[index].isClosing = true
+            after(draws.network.within(1...300), .closeDown(link: index, code: 1006))
+        }
+        requests.dropAll()
+    }
+
+    func checkEnd() {}
+}

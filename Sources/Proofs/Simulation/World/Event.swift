@@ -1,0 +1,74 @@
+import CallCore
+import CallPorts
+import Cluster
+
+/// An event in a world.
+enum Event {
+    // What reaches the server, or what it has planned.
+    case serverTimer(run: Int)
+    case flush(run: Int)
+    case socketEstablished(link: Int)
+    case up(link: Int, [UInt8])
+    case pongUp(link: Int, number: UInt64)
+    case closeUp(link: Int)
+    case request(Int)
+    case committed(run: Int)
+    indirect case storeReport(run: Int, StoreReport)
+    indirect case pushArrives(run: Int, OutgoingPush)
+    indirect case pushResult(run: Int, PushID, PushResult)
+    case restart
+    indirect case node(Int, life: Int, NodeEvent)
+    indirect case database(DatabaseRequest, Int, life: Int)
+    case nodeLink(NodeLink, end: Int)
+    case nodeFault(NodeFault)
+    indirect case checkOffer(device: Int, CallKey, epoch: UInt32, CallNumber)
+    case checkService
+
+    // What reaches a device, or what its app and its user have planned.
+    case down(link: Int, ParsedFrame)
+    case pingDown(link: Int, number: UInt64)
+    case closeDown(link: Int, code: UInt16)
+    case response(Int, status: Int, body: [UInt8])
+    case timeout(Int)
+    case tokenExpires(device: Int)
+    indirect case pushDelivered(device: Int, payload: [UInt8])
+    case coreDeadline(device: Int)
+    case connect(device: Int)
+    /// Something happens to this run of an app.
+    indirect case app(device: Int, instance: Int, AppEvent)
+    indirect case step(Step)
+
+    // The world itself.
+    case chaos(Faults)
+    case audit
+    indirect case checkDelivery(CallKey, epoch: UInt32, number: CallNumber)
+    indirect case checkRing(device: Int, instance: Int, CallName, ring: Int)
+    case settle
+    case hangUpAll
+    case finish
+}
+
+/// Something that happens to one run of an app.
+enum AppEvent {
+    case tokenRenewed
+    case attemptFails(UInt64)
+    case pathChanges
+    case tokenArrives
+    case login
+    case poll(CallName, since: UInt64, number: Int)
+    case intent(Intent)
+}
+
+/// A planned action of a user.
+enum Step {
+    case call(device: Int, peer: UserID, CallID, ring: Int64?)
+    case hostile(Int)
+    case burst(device: Int, CallID)
+    case block(device: Int, UserID, isBlocked: Bool)
+    case disturb(device: Int, for: Int64?)
+    case token(device: Int)
+    case logout(device: Int)
+    case launch(device: Int)
+    case outsiderCall
+    case oldEnd
+}

@@ -369,8 +369,8 @@ let proofs = wing(
         library(
             "Simulation",
             [
-                "Switchboard", "Cluster", "CallPorts", "CallClient", "CallCore", "CallWire", "TimeZones", "JSON",
-                "SeededRandom", heaps,
+                "Switchboard", "Cluster", "MemoryStore", "CallPorts", "CallClient", "CallCore", "CallWire", "TimeZones",
+                "JSON", "SeededRandom", heaps,
             ],
             pure
         ),

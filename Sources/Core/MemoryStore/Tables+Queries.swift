@@ -1,9 +1,10 @@
 import CallCore
-import CallPorts
+package import CallPorts
 
 /// The results of queries, from the data in memory.
 extension Tables {
-    func run(_ query: StoreQuery) -> StoreResult {
+    /// Returns the result of a query.
+    package func run(_ query: StoreQuery) -> StoreResult {
         switch query {
         case .history(let user, let limit, let before): .history(history(of: user, limit: limit, before: before))
         case .timeline(let choice): timeline(of: choice)

@@ -1,8 +1,8 @@
 import CallCore
-import CallPorts
+package import CallPorts
 
-/// The stored data, and the rules by which changes alter it.
-struct Tables {
+/// The stored data, and the rules by which changes alter it; the simulator has it as its database.
+package struct Tables {
     /// A call and everything that is stored for it.
     struct Row {
         /// The record of the call; `nil` while only entries or events of the call were stored.
@@ -27,7 +27,10 @@ struct Tables {
     private var lastCallNumber: Int64 = 0
     /// The number of times that the store was opened and not closed cleanly, since the count was last reset; an open
     /// store counts until it is closed.
-    var uncleanStarts = 0
+    package var uncleanStarts = 0
+
+    /// Creates empty tables.
+    package init() {}
 
     private struct DeviceKey: Hashable {
         let user: UserID
@@ -44,7 +47,8 @@ struct Tables {
         let blocked: UserID
     }
 
-    mutating func keep(_ change: Change) {
+    /// Stores a change.
+    package mutating func keep(_ change: Change) {
         switch change {
         case .call(let call): keep(call)
         case .entry(let call, let entry): rows[call, default: Row()].insert(entry)
@@ -94,12 +98,18 @@ struct Tables {
         }
     }
 
-    /// The data that the next start reads.
-    var state: StoredState {
-        var state = StoredState()
-        for (_, row) in rows.sorted(by: { $0.key < $1.key }) where row.keepsLog {
-            if let call = row.call { state.append(StoredCall(record: call, entries: row.entries)) }
+    /// The calls with a stored log, with that log, in the order of their numbers.
+    package var calls: [StoredCall] {
+        rows.sorted { $0.key < $1.key }.compactMap { _, row in
+            guard row.keepsLog, let call = row.call else { return nil }
+            return StoredCall(record: call, entries: row.entries)
         }
+    }
+
+    /// The data that the next start reads.
+    package var state: StoredState {
+        var state = StoredState()
+        for call in calls { state.append(call) }
         state.devices = devices.values.sorted { ($0.user.text, $0.id.text) < ($1.user.text, $1.id.text) }
         state.blocks = blocks.map { BlockRecord(by: $0.by, blocked: $0.blocked, at: $1) }
             .sorted { ($0.by.text, $0.blocked.text) < ($1.by.text, $1.blocked.text) }

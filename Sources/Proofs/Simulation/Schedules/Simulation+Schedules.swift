@@ -13,10 +13,10 @@ extension Simulation {
         var generator = SeededGenerator(seed: seed)
         while total.calls < calls {
             let one = generator.next() >> 16
-            let world = ScheduleWorld(seed: one, actions: actionsPerWorld, faults: faults(for: one), isRecording: false)
+            let world = World(scenario(one, actionsPerWorld, faults(for: one)))
             world.live()
             total.add(world.statistics)
-            if var violation = world.violation {
+            if var violation = world.course.violation {
                 violation.foundAfterCalls = total.calls
                 return .broken(shrinks ? shrinkSchedules(violation) : violation, total)
             }
@@ -32,9 +32,18 @@ extension Simulation {
         actions: Int,
         faults: Faults
     ) -> (Statistics, Violation?, [String]) {
-        let world = ScheduleWorld(seed: seed, actions: actions, faults: faults, isRecording: true)
+        let world = World(scenario(seed, actions, faults, isRecording: true))
         world.live()
-        return (world.statistics, world.violation, world.ladder)
+        return (world.statistics, world.course.violation, world.course.ladder)
+    }
+
+    private static func scenario(
+        _ seed: UInt64,
+        _ actions: Int,
+        _ faults: Faults,
+        isRecording: Bool = false
+    ) -> Scenario {
+        Scenario(seed: seed, calls: actions, faults: faults, hasSchedules: true, isRecording: isRecording)
     }
 
     private static func shrinkSchedules(_ violation: Violation) -> Violation {

@@ -4,12 +4,12 @@ import SeededRandom
 import Switchboard
 
 /// A server that is no node: the real switchboard, with the work of a gateway and a store around it.
-final class OneServer: Part, ServerUnderTest {
+class OneServer: Part, ServerUnderTest {
     let turns: Turns
     let network: Network
     let requests: Requests
     private let pushes: PushServices
-    private(set) var disk = Disk()
+    private var disk = Disk()
 
     init(_ turns: Turns, _ network: Network, _ requests: Requests, _ pushes: PushServices) {
         self.turns = turns
@@ -25,16 +25,34 @@ final class OneServer: Part, ServerUnderTest {
 
     func start() {
         guard turns.switchboard == nil else { return }
-        if faults.contains(.leaps), draws.faults.percent(50) {
-            course.serverAhead = draws.faults.within(-20_000...20_000)
-        }
+        setClock()
         let stored = disk.open()
         log("server starts, \(disk.calls.count) calls kept, \(stored.uncleanStarts) crashes")
         checker.restarted(with: disk.calls, stored.devices, at: now, saying: moment)
         let random = SeededGenerator(seed: draws.serverSeed, stream: UInt64(turns.run + 1))
         turns.begin(turns.makeSwitchboard(stored, random: random, at: moment))
-        turns.planTimer()
+        started(with: stored)
     }
+
+    // MARK: What another kind of users changes
+
+    /// Sets the clock at a start.
+    func setClock() {
+        guard faults.contains(.leaps), draws.faults.percent(50) else { return }
+        course.serverAhead = draws.faults.within(-20_000...20_000)
+    }
+
+    /// The server has started.
+    func started(with stored: StoredState) { turns.planTimer() }
+
+    /// Changes are durable from now on.
+    func durable(_ changes: [Change], upTo ticket: Ticket) { checker.durable(upTo: ticket) }
+
+    /// Returns for how long the server is down.
+    func downtime(afterCrash: Bool) -> Int64 { draws.faults.within(50...(afterCrash ? 4_000 : 2_000)) }
+
+    /// Returns how long a stall of the store lasts.
+    func stallTime() -> Int64 { draws.faults.within(200...4_000) }
 
     // MARK: Outputs
 
@@ -56,7 +74,7 @@ final class OneServer: Part, ServerUnderTest {
             let fails = faults.contains(.store) && !isHealed && draws.network.percent(3)
             let result = fails ? StoreResult.failed(StoreFailure("cannot be read")) : answer
             after(draws.network.within(1...20), .storeReport(run: turns.run, .queryResult(id, result)))
-        case .push(let push): after(pushes.ordered(push), .pushArrives(run: turns.run, push))
+        case .push(let push): order(push)
         case .marked, .bound, .cancelPush, .revoked, .done, .audit, .note, .trace: break
         }
     }
@@ -64,11 +82,13 @@ final class OneServer: Part, ServerUnderTest {
     func turnEnded() {}
     func flushed() {}
 
-    private func respond(_ reply: Reply, to index: Int) {
+    func respond(_ reply: Reply, to index: Int) {
         guard requests.checkReply(reply, to: index), !requests.all[index].losesResponse else { return }
         if case .probe = requests.all[index].kind { return }
         requests.respond(index, status: reply.status, body: reply.body)
     }
+
+    func order(_ push: OutgoingPush) { after(pushes.ordered(push), .pushArrives(run: turns.run, push)) }
 
     func pushArrives(_ push: OutgoingPush, _ run: Int) {
         // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
@@ -87,21 +107,23 @@ final class OneServer: Part, ServerUnderTest {
     }
 
     func committed(_ run: Int) {
-        guard run == turns.run, turns.switchboard != nil, let ticket = disk.finishWriting() else { return }
-        checker.durable(upTo: ticket)
+        guard run == turns.run, turns.switchboard != nil else { return }
+        let changes = disk.changesBeingWritten
+        guard let ticket = disk.finishWriting() else { return }
+        durable(changes, upTo: ticket)
         beginWriting()
         turns.serve(.stored(.committed(upTo: ticket)))
     }
 
-    private func stall() {
+    func stall() {
         guard !turns.isStoreStalled, turns.switchboard != nil else { return }
         turns.isStoreStalled = true
         log("store stalls")
         turns.serve(.stored(.stalled(StoreFailure("disk full"))))
-        after(draws.faults.within(200...4_000), .chaos(.store))
+        after(stallTime(), .chaos(.store))
     }
 
-    private func recover() {
+    func recover() {
         guard turns.isStoreStalled else { return }
         turns.storeRecovered()
         log("store recovers")
@@ -127,32 +149,34 @@ final class OneServer: Part, ServerUnderTest {
     }
 
     /// Crashes the server: everything in memory is lost, and everything that is not durable.
-    private func crash() {
+    func crash() {
         guard turns.switchboard != nil else { return }
         statistics.crashes += 1
         let keeps = draws.faults.percent(50)
         log(
             "server crashes (\(disk.queue.count) commits waiting, \(disk.writing) being written: \(keeps ? "kept" : "lost"))"
         )
-        if keeps, disk.writing > 0 { checker.durable(upTo: disk.queue[disk.writing - 1].ticket) }
+        if keeps, disk.writing > 0 { durable(disk.changesBeingWritten, upTo: disk.queue[disk.writing - 1].ticket) }
         disk.crash(keepingWrites: keeps)
         goDown()
-        after(draws.faults.within(50...4_000), .restart)
+        after(downtime(afterCrash: true), .restart)
     }
 
     /// Shuts the server down cleanly.
-    private func stopInOrder() {
+    func stopInOrder() {
         guard turns.switchboard != nil else { return }
         log("server drains")
         turns.serve(.drain)
         turns.flush()
-        if let last = disk.queue.last { checker.durable(upTo: last.ticket) }
+        // The commits that a full disk did not take are lost.
+        if scenario.hasSchedules, turns.isStoreStalled { disk.crash(keepingWrites: false) }
+        if let last = disk.queue.last { durable(disk.queue.flatMap(\.changes), upTo: last.ticket) }
         disk.close()
         goDown()
-        after(draws.faults.within(50...2_000), .restart)
+        after(downtime(afterCrash: false), .restart)
     }
 
-    private func goDown() {
+    func goDown() {
         turns.end()
         checker.crashed()
         checker.durability.crashed()

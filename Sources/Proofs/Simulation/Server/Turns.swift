@@ -38,7 +38,11 @@ final class Turns: Part {
     }
 
     private func ports(_ random: SeededGenerator) -> Switchboard.Ports {
-        .init(capabilities: Capabilities(), random: random)
+        .init(
+            capabilities: Capabilities(),
+            timeZones: scenario.hasSchedules ? SimulatedZones() : nil,
+            random: random
+        )
     }
 
     /// Ends the present run: nothing of it counts any more.
@@ -100,7 +104,7 @@ final class Turns: Part {
             checkRepeat(again)
         }
         // The gateway commits once per turn, and a turn may have several inputs.
-        if draws.network.percent(70) {
+        if scenario.hasSchedules || draws.network.percent(70) {
             flush()
         } else if !isFlushPlanned {
             isFlushPlanned = true

@@ -37,6 +37,7 @@ enum Event {
     /// Something happens to this run of an app.
     indirect case app(device: Int, instance: Int, AppEvent)
     indirect case step(Step)
+    case schedule(ScheduleEvent)
 
     // The world itself.
     case chaos(Faults)

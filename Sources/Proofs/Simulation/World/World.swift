@@ -10,6 +10,8 @@ import Switchboard
 final class World: Part {
     let network: Network
     let server: any ServerUnderTest
+    /// The server, if the users have schedules, and no sockets.
+    let schedules: ScheduleServer?
     let users: Users
     let apps: Apps
     let audit: Audit
@@ -20,9 +22,12 @@ final class World: Part {
         let requests = Requests(course, network)
         let pushes = PushServices(course, network)
         let turns = Turns(course)
+        schedules =
+            scenario.hasSchedules
+            ? ScheduleServer(turns, network, requests, pushes, for: ScheduleUsers(course)) : nil
         server =
             scenario.hasNodes
-            ? NodesServer(turns, network, requests, pushes) : OneServer(turns, network, requests, pushes)
+            ? NodesServer(turns, network, requests, pushes) : schedules ?? OneServer(turns, network, requests, pushes)
         users = Users(requests, network)
         apps = Apps(users, server)
         audit = Audit(apps)
@@ -31,16 +36,16 @@ final class World: Part {
 
     /// Runs the world to its end, or to the first broken invariant.
     func live() {
-        makeDevices()
+        if schedules == nil { makeDevices() }
         server.start()
-        plan()
+        if let schedules { schedules.plan() } else { plan() }
         while let event = course.next() {
             handle(event)
             course.check()
         }
         statistics.worlds = 1
         statistics.milliseconds = now - Course.startTime
-        statistics.calls = checker.begun
+        statistics.calls = schedules?.users.schedules.callCount ?? checker.begun
         statistics.mix(UInt64(truncatingIfNeeded: now))
         statistics.mix(UInt64(statistics.steps))
         statistics.coverage = checker.coverage
@@ -60,6 +65,7 @@ final class World: Part {
         case .app(let device, let instance, let event):
             apps.happens(event, to: network.devices[device], instance: instance)
         case .step(let step): perform(step)
+        case .schedule(let event): schedules?.happens(event)
         case .chaos(let fault): apply(fault)
         case .checkDelivery(let key, let epoch, let number): audit.checkDelivery(key, epoch, number)
         case .checkRing(let device, let instance, let name, let ring):

@@ -2,18 +2,21 @@
 ///
 /// To carry out an effect may bring the machine another input. That input is handled at once, but its effects come after
 /// those that are in the queue already.
+@frozen
 package struct EffectQueue<Effect> {
     /// The effects that the machine has added.
     package var added: [Effect] = []
-    /// The effects that are carried out at present, and how many of them were taken.
-    private var batch: [Effect] = []
-    private var taken = 0
-    private var isPerforming = false
+    /// The effects that are being carried out, and how many of them were taken.
+    @usableFromInline var batch: [Effect] = []
+    @usableFromInline var taken = 0
+    @usableFromInline var isPerforming = false
 
     /// Creates an empty queue.
+    @inlinable
     package init() {}
 
-    /// Begins to carry out the effects; returns `false` if the shell is in the midst of that already.
+    /// Begins to carry out the effects; returns `false` if the shell is already in the midst of that.
+    @inlinable
     package mutating func begin() -> Bool {
         guard !isPerforming else { return false }
         isPerforming = true
@@ -21,8 +24,10 @@ package struct EffectQueue<Effect> {
     }
 
     /// Takes the next effect; `nil` when none is left.
+    @inlinable
     package mutating func next() -> Effect? {
         if taken == batch.count {
+            // Both buffers are kept, so that a turn allocates nothing.
             batch.removeAll(keepingCapacity: true)
             taken = 0
             guard !added.isEmpty else { return nil }
@@ -33,6 +38,7 @@ package struct EffectQueue<Effect> {
     }
 
     /// Ends what ``begin()`` has begun.
+    @inlinable
     package mutating func end() { isPerforming = false }
 
     /// Drops all effects: the machine's run is over.

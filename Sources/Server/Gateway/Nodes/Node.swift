@@ -24,8 +24,7 @@ final class Node {
 
     var machine: NodeMachine
     /// The effects that are not carried out yet.
-    private var effects: [NodeMachine.Effect] = []
-    private var isPerforming = false
+    private var effects = EffectQueue<NodeMachine.Effect>()
 
     private var timer: LoopTimer?
     private var timerAt: Moment?
@@ -89,13 +88,13 @@ final class Node {
 
     func handle(_ input: NodeMachine.Input) {
         machine.clockLead = clockLead
-        machine.handle(input, at: now, into: &effects)
+        machine.handle(input, at: now, into: &effects.added)
         performEffects()
     }
 
     /// Returns why this node does not serve a node that connects; `nil` = the node may prove itself.
     func refusal(of peer: Hello) -> NodeFrame.LinkRefusal? {
-        let refusal = machine.refusal(of: peer, at: now, into: &effects)
+        let refusal = machine.refusal(of: peer, at: now, into: &effects.added)
         performEffects()
         return refusal
     }
@@ -148,7 +147,7 @@ final class Node {
 
     /// Ends a turn of the loop: confirms what is durable, writes to all links, and sets the timer.
     func endTurn() {
-        machine.confirmEvents(hasChanges: gateway.switchboard?.hasChanges == true, into: &effects)
+        machine.confirmEvents(hasChanges: gateway.switchboard?.hasChanges == true, into: &effects.added)
         performEffects()
         flushLinks()
         var next = machine.deadline
@@ -164,21 +163,10 @@ final class Node {
 
     // MARK: Effects
 
-    /// Carries out the effects in order; those of an input that an effect causes come after them.
     private func performEffects() {
-        guard !isPerforming else { return }
-        isPerforming = true
-        while !effects.isEmpty {
-            var batch: [NodeMachine.Effect] = []
-            swap(&batch, &effects)
-            for effect in batch { perform(effect) }
-            batch.removeAll(keepingCapacity: true)
-            if effects.isEmpty {
-                swap(&batch, &effects)
-                break
-            }
-        }
-        isPerforming = false
+        guard effects.begin() else { return }
+        while let effect = effects.next() { perform(effect) }
+        effects.end()
     }
 
     private func perform(_ effect: NodeMachine.Effect) {

@@ -1,7 +1,7 @@
 /// The effects of a machine that its shell has not carried out yet, in order.
 ///
-/// To carry out an effect may bring the machine another input. That input is handled at once, but its effects come after
-/// those that are in the queue already.
+/// An effect may bring the machine another input. That input is handled at once, but its effects come after those that
+/// are in the queue already.
 @frozen
 package struct EffectQueue<Effect> {
     /// The effects that the machine has added.

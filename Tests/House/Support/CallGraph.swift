@@ -1,9 +1,9 @@
 /// The calls between the files of a target: which file calls functions of some types that another file defines, as far
 /// as the text shows.
 ///
-/// A call counts if its argument labels fit a function of the receiver's type. A receiver that is absent, `self` or `Self`
-/// is the type around the call; a type's name is that type; and a name that one of the types gives to a property of
-/// another one, as in `let network: Network`, is that other type. Properties do not count as calls.
+/// A call counts if its argument labels fit a function of the receiver's type. A receiver that is absent, `self` or
+/// `Self` is the type around the call; a type's name is that type; and a name that one of the types gives to a property
+/// of another one, as in `let network: Network`, is that other type. Properties do not count as calls.
 struct CallGraph {
     /// The number of functions in each file.
     private(set) var functions: [String: Int] = [:]

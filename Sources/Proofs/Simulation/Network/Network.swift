@@ -25,8 +25,8 @@ final class Network: Part {
 
     /// Opens a socket of a device, which reaches the server after a while.
     ///
-    /// `attempt`: The number of a real app's attempt to connect; 0 for a model client. `run`: The server's present run. Returns
-    /// the number of the socket.
+    /// `attempt`: The number of a real app's attempt to connect; 0 for a model client. `run`: The server's present run.
+    /// Returns the number of the socket.
     @discardableResult
     func open(_ device: SimulatedDevice, attempt: UInt64, run: Int) -> Int {
         device.isConnecting = true

@@ -53,8 +53,8 @@ final class NodeDatabase: Part {
         }
     }
 
-    /// Reads the calls of a claim; `nil` when the database is out of reach or the claim was followed by another, and now
-    /// and then when the answer is lost.
+    /// Reads the calls of a claim; `nil` when the database is out of reach, when a newer claim exists, and now and then
+    /// because the answer is lost.
     func load(_ epoch: OwnerEpoch, _ node: SimulatedNode) -> SimulatedNode.Claimed? {
         guard isReached(from: node), row.epoch == epoch, isHealed || draws.nodes.below(20) > 0 else { return nil }
         return SimulatedNode.Claimed(

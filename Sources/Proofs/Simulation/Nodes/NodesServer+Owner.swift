@@ -5,7 +5,7 @@ import Cluster
 import SeededRandom
 import Switchboard
 
-/// The node as the owner, which may have been deposed without knowing it: the inputs of its switchboard, and the outputs.
+/// The node as the owner, which may be deposed without knowing it: the inputs and outputs of its switchboard.
 extension NodesServer {
     /// Passes an event of a link to the switchboard, as `Gateway` does; 0 = of this node.
     func decideEvent(_ event: EdgeEvent, over link: Int, at node: SimulatedNode) {
@@ -117,7 +117,7 @@ extension NodesServer {
         command(.respond(EdgeExchangeID(rawValue: index), response), to: id.rawValue, from: node)
     }
 
-    /// Passes an input to the turns.switchboard of a node.
+    /// Passes an input to the switchboard of a node.
     func decide(_ input: Switchboard.Input, at node: SimulatedNode, repeatable: Bool = false) {
         if node === owner {
             turns.serve(input, repeatable: repeatable)
@@ -136,7 +136,7 @@ extension NodesServer {
         decide(.operatorCommand(id, .revoke(revocation.user, before: moment)), at: node)
     }
 
-    /// Carries out an output of a turns.switchboard that concerns revocations.
+    /// Carries out an output of a switchboard that concerns revocations.
     private func performRevocation(_ output: Switchboard.Output, at node: SimulatedNode) {
         switch output {
         case .revoked(let user, let moment):
@@ -177,12 +177,12 @@ extension NodesServer {
             node.store?.queue.append(.query(query, id))
             if let store = node.store { database.pump(store, node) }
         case .push(let push): after(pushes.ordered(push), node, .pushArrives(push, run: turns.run))
-        default: carryOutAnyways(output, at: node)
+        default: carryOutShared(output, at: node)
         }
     }
 
-    /// Carries out an output of a turns.switchboard for which it makes no difference whether another node owns the calls.
-    private func carryOutAnyways(_ output: Switchboard.Output, at node: SimulatedNode) {
+    /// Carries out an output for which it makes no difference whether another node owns the calls.
+    private func carryOutShared(_ output: Switchboard.Output, at node: SimulatedNode) {
         switch output {
         case .marked(let id, let call, let seq): node.machine.mark(id.rawValue, LogMark(call, seq: seq))
         case .bound(let id, let isBound): bind(id, isBound, at: node)
@@ -227,7 +227,7 @@ extension NodesServer {
             let index = Int(LinkNumber.edgeNumber(id.rawValue))
             checkDeposed(reply, to: index, by: deposed)
             sendReply(reply, to: id, from: node)
-        default: carryOutAnyways(output, at: node)
+        default: carryOutShared(output, at: node)
         }
     }
 

@@ -128,7 +128,7 @@ let testing: [Target] =
                 "Pushes", "ServerTesting", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog",
                 logging,
             ],
-            ["LibWebSockets", "ServerTesting", "Threads", "CallWire", "SeededRandom"],
+            ["LibWebSockets", "ServerTesting", "Threads", "CallPorts", "CallWire", "SeededRandom"],
             [
                 "Gateway", "ServerTesting", "LibWebSockets", "Threads", "Cluster", "Crypto", "ServerLog", "SocketIO",
                 "Switchboard", "CallPorts", "CallCore", "CallWire",
@@ -277,7 +277,7 @@ let core = wing(
 
         // Local times, and the rules of time zones.
         library("TimeZones", ["CallCore"], pure),
-        library("CallPorts", ["TimeZones", "CallCore", "JSON"], pure),
+        library("CallPorts", ["TimeZones", "CallCore", "CallWire", "JSON"], pure),
         library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON"], pure),
         library(
             "Switchboard",
@@ -334,7 +334,10 @@ let server = wing(
         library("Pushes", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]),
 
         // Connections.
-        library("LibWebSockets", ["CLibwebsockets", "CZlib", "Threads", "CallCore", "CallWire", "JSON", deques]),
+        library(
+            "LibWebSockets",
+            ["CLibwebsockets", "CZlib", "Threads", "CallPorts", "CallCore", "CallWire", "JSON", deques]
+        ),
         library(
             "Gateway",
             [

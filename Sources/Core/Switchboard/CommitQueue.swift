@@ -8,7 +8,7 @@ import DequeModule
 struct DeferredOutput {
     /// The content, without its ticket.
     enum Content {
-        case frame(ConnectionID, [UInt8])
+        case frame(SocketID, [UInt8])
         case reply(RequestID, Reply)
         case done(OperatorCommandID)
         /// A push, which is sent only when the record of it is durable.
@@ -18,7 +18,7 @@ struct DeferredOutput {
         /// A fetch of a call that withholds entries. Its response is made when the entries are durable.
         indirect case fetch(RequestID, LongPolls.PendingFetch)
         /// The end of a frame's work, which has bound its connection.
-        case settled(ConnectionID)
+        case settled(SocketID)
         /// A part of an update of the call directory; the next one follows when it is durable.
         case numbersStored
 

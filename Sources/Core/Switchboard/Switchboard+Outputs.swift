@@ -50,7 +50,7 @@ extension Switchboard {
         turn.out.append(.ping(connection.id, connection.pings))
     }
 
-    mutating func close(_ id: ConnectionID, code: UInt16, _ reason: String, isLost: Bool = false) {
+    mutating func close(_ id: SocketID, code: UInt16, _ reason: String, isLost: Bool = false) {
         countClose(code)
         trace(from: .connections, .closing(id, code: code, reason: reason))
         if turn.detail != .none { connections[id]?.closedWith = code }

@@ -39,10 +39,10 @@ package final class SwitchboardBox {
     package func countCalls() -> [CallState: Int] { switchboard.countCalls() }
 
     /// See ``Switchboard/device(of:)``.
-    package func device(of id: ConnectionID) -> DeviceID? { switchboard.device(of: id) }
+    package func device(of id: SocketID) -> DeviceID? { switchboard.device(of: id) }
 
     /// See ``Switchboard/connectionsToDrain()``.
-    package func connectionsToDrain() -> [(id: ConnectionID, isInCall: Bool)] { switchboard.connectionsToDrain() }
+    package func connectionsToDrain() -> [(id: SocketID, isInCall: Bool)] { switchboard.connectionsToDrain() }
 
     /// See ``Switchboard/deviceIdentity(opening:)``.
     package func deviceIdentity(opening principal: Principal) -> DeviceIdentity {

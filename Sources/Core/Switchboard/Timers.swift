@@ -7,8 +7,8 @@ import HeapModule
 /// Timers are never cancelled: the code that a timer wakes checks whether anything is due.
 struct Timer: Comparable {
     enum Subject: Equatable {
-        case connection(ConnectionID)
-        case probe(ConnectionID)
+        case connection(SocketID)
+        case probe(SocketID)
         case call(CallNumber)
         case poll(RequestID)
         case notice(PushID)

@@ -21,7 +21,7 @@ struct Turn {
     /// How much is reported with ``Switchboard/Output/trace(_:)``.
     var detail = Switchboard.Detail.none
     /// The connections to which the current entry was sent; recorded only while decisions about calls are reported.
-    var receivers: [ConnectionID] = []
+    var receivers: [SocketID] = []
     /// The commits that were reported and are not durable, oldest first, each with its calls.
     var uncommitted: [(ticket: Ticket, tags: [Switchboard.CallTag])] = []
 

@@ -1,3 +1,4 @@
+import CallPorts
 import LibWebSockets
 
 /// What the clients' listener answers at `/`: a few lines for a person who opens the server's address.
@@ -26,8 +27,8 @@ struct FrontPage: Sendable {
     }
 
     /// Returns the page with the headers of every response.
-    func response(_ headers: [HTTPResponse.Header]) -> HTTPResponse {
-        HTTPResponse(
+    func response(_ headers: [HTTPField]) -> Response {
+        Response(
             status: 200,
             contentType: "text/plain; charset=utf-8",
             headers: headers + [.init("X-Content-Type-Options", "nosniff")],

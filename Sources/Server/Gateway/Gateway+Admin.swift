@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import Cluster
 import JSON
@@ -9,7 +10,7 @@ import Threads
 
 /// Responds to the operators' requests on the admin listener.
 extension Gateway {
-    func administer(_ head: RequestHead) -> HTTPResponse {
+    func administer(_ head: RequestHead) -> Response {
         guard Self.mayAdminister(head) else { return Self.noSuchAdminMethod }
         switch head.path {
         case "/healthz": return health(isReady: true)
@@ -43,7 +44,7 @@ extension Gateway {
                     node: node?.figures
                 )
             )
-            return HTTPResponse(
+            return Response(
                 status: 200,
                 contentType: "text/plain; version=0.0.4; charset=utf-8",
                 body: Array(page.text.utf8)
@@ -58,17 +59,17 @@ extension Gateway {
     /// Responds to a load balancer's check of the clients' port, with any `Host` and `Origin` and without a body.
     ///
     /// Anybody may ask, so the response says no more than whether the port should get traffic.
-    func healthCheck(_ head: RequestHead) -> HTTPResponse {
+    func healthCheck(_ head: RequestHead) -> Response {
         guard Self.mayAdminister(head) else { return Self.noSuchAdminMethod }
         let isWell = head.path == "/healthz" || notReadyReason == nil
-        return HTTPResponse(status: isWell ? 200 : 503, headers: [.init("Cache-Control", "no-store")])
+        return Response(status: isWell ? 200 : 503, headers: [.init("Cache-Control", "no-store")])
     }
 
     /// Whether the operators' listener serves the method of a request.
     static func mayAdminister(_ head: RequestHead) -> Bool { head.method == "GET" || head.method == "HEAD" }
 
     /// The response to a method that the operators' listener does not serve.
-    static let noSuchAdminMethod = HTTPResponse.problem(
+    static let noSuchAdminMethod = Response.problem(
         405,
         code: "method_not_allowed",
         message: "allowed methods: GET, HEAD",
@@ -76,7 +77,7 @@ extension Gateway {
     )
 
     /// The response to a path that the operators' listener does not serve.
-    static let noSuchAdminPath = HTTPResponse.problem(
+    static let noSuchAdminPath = Response.problem(
         404,
         code: "not_found",
         message: "unknown path; known: /healthz, /readyz, /metrics"
@@ -99,12 +100,12 @@ extension Gateway {
         return nil
     }
 
-    private func health(isReady: Bool) -> HTTPResponse {
+    private func health(isReady: Bool) -> Response {
         Self.health(isReady ? nil : notReadyReason ?? "starting", version: configuration.version)
     }
 
     /// Returns the response of a server that is not ready for a reason, or ready.
-    static func health(_ notReadyReason: String?, version: String) -> HTTPResponse {
+    static func health(_ notReadyReason: String?, version: String) -> Response {
         var json = JSONWriter()
         json.beginObject()
         json.name("status")
@@ -113,6 +114,6 @@ extension Gateway {
         json.value(version)
         json.endObject()
         let status = notReadyReason == nil ? 200 : 503
-        return HTTPResponse(status: status, contentType: "application/json", body: json.bytes)
+        return Response(status: status, contentType: "application/json", body: json.bytes)
     }
 }

@@ -126,7 +126,7 @@ extension Gateway {
     }
 
     /// Returns the fields that say which connection a line is about, and whose it is.
-    private func fields(of socket: ConnectionID, _ user: UserID, _ device: DeviceID) -> [LogField?] {
+    private func fields(of socket: SocketID, _ user: UserID, _ device: DeviceID) -> [LogField?] {
         [
             .connection(socket.logged), .user(user), .device(device),
             .transport(ServerText(transport(of: socket))),
@@ -176,7 +176,7 @@ extension Gateway {
         }
     }
 
-    private func transport(of socket: ConnectionID) -> String {
+    private func transport(of socket: SocketID) -> String {
         guard SocketIOSessions.isSocketIO(socket) else { return "websocket" }
         return socketIO.byID[socket]?.socket == nil ? "socketio.polling" : "socketio.websocket"
     }
@@ -202,7 +202,7 @@ extension Gateway {
     }
 }
 
-extension ConnectionID {
+extension SocketID {
     /// The connection as the log shows it.
     fileprivate var logged: ConnectionNumber { ConnectionNumber(rawValue) }
 }

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import LibWebSockets
 import SocketIO
 import Switchboard
@@ -12,13 +13,13 @@ extension Gateway {
     /// response, and some clients answer only the newest ping.
     func sendPings() {
         guard !pingsDue.isEmpty else { return }
-        var due: [ConnectionID: UInt64] = [:]
+        var due: [SocketID: UInt64] = [:]
         swap(&due, &pingsDue)
         for (connection, number) in due {
             if let socketIO = socketIOSession(connection) {
                 handle(.ping(number), socketIO)
             } else {
-                ping(SocketID(rawValue: connection.rawValue), number)
+                ping(connection, number)
             }
         }
     }

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import Cluster
 import LibWebSockets
@@ -6,14 +7,24 @@ import SocketIO
 import Switchboard
 
 extension Gateway {
+    /// Handles a request that was not checked yet: one of an operator or of a load balancer, or one from another node.
+    func requested(_ exchange: RequestID, _ head: RequestHead, _ body: [UInt8]) {
+        if head.listener == Self.adminListener { return respondToOperator(head, exchange) }
+        if Self.healthPaths.contains(head.path) { return respond(exchange, with: healthCheck(head)) }
+        switch router.checkRequest(head, body: body, as: exchange, now: now) {
+        case .response(let response): respond(exchange, with: response)
+        case .request(let request): take(request, exchange)
+        }
+    }
+
     /// Handles a request that ``RequestRouter`` has checked.
-    func take(_ request: RequestRouter.Request, _ exchange: ExchangeID) {
+    func take(_ request: RequestRouter.Request, _ exchange: RequestID) {
         if let node, LinkNumber.link(of: exchange.rawValue) == 0 { node.openExchanges.insert(exchange) }
         switch request {
         case .asks(let principal, let request, let origin):
             if let origin { origins[exchange] = origin }
             markAuthenticated(for: exchange)
-            feed(.requested(RequestID(rawValue: exchange.rawValue), principal, request))
+            feed(.requested(exchange, principal, request))
         case .socketIO(let handshake, let posted, let origin):
             if let origin { origins[exchange] = origin }
             take(handshake, posted: posted, exchange)
@@ -21,17 +32,17 @@ extension Gateway {
     }
 
     /// Handles a request that its client gave up.
-    func abandoned(_ exchange: ExchangeID) {
+    func abandoned(_ exchange: RequestID) {
         node?.openExchanges.remove(exchange)
         origins[exchange] = nil
         if let session = socketIO.byRequest.removeValue(forKey: exchange) {
             handle(.abandoned(exchange.rawValue), session)
             return
         }
-        feed(.abandoned(RequestID(rawValue: exchange.rawValue)))
+        feed(.abandoned(exchange))
     }
 
-    func respond(_ reply: Reply, to exchange: ExchangeID) {
+    func respond(_ reply: Reply, to exchange: RequestID) {
         if let tag = reply.entityTag {
             respondWithPage(reply, tag, to: exchange)
             return
@@ -42,7 +53,7 @@ extension Gateway {
         if let seconds = reply.retryAfterSeconds { headers.append(.init("Retry-After", String(seconds))) }
         respond(
             exchange,
-            with: HTTPResponse(
+            with: Response(
                 status: reply.status,
                 contentType: reply.isProblem ? "application/problem+json" : "application/json",
                 headers: headers,
@@ -52,15 +63,15 @@ extension Gateway {
     }
 
     /// Responds with a page of the call directory, which its client may keep and ask whether it is still the newest.
-    private func respondWithPage(_ reply: Reply, _ tag: String, to exchange: ExchangeID) {
-        var headers: [HTTPResponse.Header] = [
+    private func respondWithPage(_ reply: Reply, _ tag: String, to exchange: RequestID) {
+        var headers: [HTTPField] = [
             .init("Cache-Control", "private, no-cache"), .init("ETag", tag), .init("Vary", "Accept-Encoding"),
         ]
         if let origin = origins.removeValue(forKey: exchange) { headers += router.originPolicy.headers(for: origin) }
         let contentType = reply.status == 304 ? nil : "text/plain; charset=utf-8"
         respond(
             exchange,
-            with: HTTPResponse(status: reply.status, contentType: contentType, headers: headers, body: reply.body)
+            with: Response(status: reply.status, contentType: contentType, headers: headers, body: reply.body)
         )
     }
 }

@@ -31,7 +31,7 @@ package final class Gateway: @unchecked Sendable {
     private var push: (any PushSender)?
 
     /// The connections to be pinged at the end of the turn, each with the number of its ping.
-    var pingsDue: [ConnectionID: UInt64] = [:]
+    var pingsDue: [SocketID: UInt64] = [:]
     let pageCompressor = PageCompressor()
     /// The Socket.IO sessions.
     var socketIO = SocketIOSessions()
@@ -71,7 +71,7 @@ package final class Gateway: @unchecked Sendable {
     /// The process figures that are read once, at the start.
     private(set) var startFigures = ProcessFigures.StartFigures()
     /// The `Origin` headers of the requests that have no response yet; the CORS headers of the response need them.
-    var origins: [ExchangeID: String] = [:]
+    var origins: [RequestID: String] = [:]
     /// The operator's commands that are not durable yet, each with its completion handler.
     private var operatorCommands: [OperatorCommandID: @Sendable () -> Void] = [:]
     private var lastOperatorCommand: UInt64 = 0
@@ -342,18 +342,18 @@ package final class Gateway: @unchecked Sendable {
                 handle(.frame(frame), socketIO)
                 return
             }
-            send(Frame(withHeadroom: frame), to: SocketID(rawValue: connection.rawValue), ownLoop)
+            send(Frame(withHeadroom: frame), to: connection, ownLoop)
         case .marked(let connection, let call, let seq):
             node?.machine.mark(connection.rawValue, LogMark(call, seq: seq))
-        case .bound(let connection, let isBound): node?.bind(SocketID(rawValue: connection.rawValue), isBound)
+        case .bound(let connection, let isBound): node?.sendCommand(.bind(connection, isBound), to: connection.rawValue)
         case .ping(let connection, let number): pingsDue[connection] = number
         case .close(let connection, let code, let reason, let isLost):
             if let socketIO = socketIOSession(connection) {
                 handle(.closedByServer(code: code, reason: reason), socketIO)
                 return
             }
-            close(SocketID(rawValue: connection.rawValue), code: code, reason: reason, discardingQueue: isLost)
-        case .reply(let request, let reply): respond(reply, to: ExchangeID(rawValue: request.rawValue))
+            close(connection, code: code, reason: reason, discardingQueue: isLost)
+        case .reply(let request, let reply): respond(reply, to: request)
         case .verify(let connection, let id, let token):
             let result = Result { () throws(WireError) in try router.admit(token) }
             pendingInputs.append(.verified(connection, id: id, result))
@@ -380,7 +380,7 @@ package final class Gateway: @unchecked Sendable {
     }
 
     /// Returns the Socket.IO session that the switchboard knows by this id; `nil` if no such session is open.
-    func socketIOSession(_ id: ConnectionID) -> SocketIOSession? {
+    func socketIOSession(_ id: SocketID) -> SocketIOSession? {
         SocketIOSessions.isSocketIO(id) ? socketIO.byID[id] : nil
     }
 }

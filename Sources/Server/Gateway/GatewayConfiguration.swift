@@ -1,4 +1,5 @@
 package import CallCore
+package import CallPorts
 package import LibWebSockets
 package import Switchboard
 package import Threads
@@ -51,7 +52,7 @@ package struct GatewayConfiguration: Sendable {
     /// Returns the response to a request for a page; `nil` = the request is for the API.
     ///
     /// Only `ringline demo` has pages. The function runs on the thread of every loop.
-    package var page: (@Sendable (RequestHead) -> HTTPResponse?)?
+    package var page: (@Sendable (RequestHead) -> Response?)?
     /// Returns whether a device is silent: the server does not hear what its WebSockets send, not even pongs.
     ///
     /// Only `ringline demo` has silent devices: they stand for apps that are suspended, and a browser cannot stop

@@ -1,7 +1,7 @@
 package import CallCore
 package import CallPorts
 import CallWire
-package import LibWebSockets
+import LibWebSockets
 import ServerLog
 package import Switchboard
 
@@ -11,7 +11,7 @@ package import Switchboard
 /// methods are called on the gateway's thread.
 package protocol OperatorPage: Sendable {
     /// Returns the response to a request for one of the page's files; `nil` = the path names none.
-    func file(for head: RequestHead) -> HTTPResponse?
+    func file(for head: RequestHead) -> Response?
     /// Reads calls for a service, and then calls `respond`, on any thread.
     func read(
         _ request: OperatorRequest,
@@ -73,7 +73,7 @@ package enum OperatorRequest: Equatable, Sendable {
 /// Responds to the requests of the operators' page.
 extension Gateway {
     /// Responds to a request at the admin listener.
-    func respondToOperator(_ head: RequestHead, _ exchange: ExchangeID) {
+    func respondToOperator(_ head: RequestHead, _ exchange: RequestID) {
         guard adminHosts.admits(head.host) else {
             log.limited(
                 level: .warning,
@@ -99,7 +99,7 @@ extension Gateway {
     private func read(
         _ path: OperatorRequest.Path,
         _ head: RequestHead,
-        _ exchange: ExchangeID,
+        _ exchange: RequestID,
         from page: any OperatorPage
     ) {
         do throws(WireError) {

@@ -1,3 +1,4 @@
+import CallPorts
 import LibWebSockets
 import Threads
 
@@ -75,11 +76,11 @@ final class StartingListener: ServerDelegate, @unchecked Sendable {
 
     // MARK: ServerDelegate
 
-    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
+    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
         server.respond(exchange, with: response(to: head))
     }
 
-    private func response(to head: RequestHead) -> HTTPResponse {
+    private func response(to head: RequestHead) -> Response {
         guard hosts.admits(head.host) else { return AdminHosts.refusal }
         guard Gateway.mayAdminister(head) else { return Gateway.noSuchAdminMethod }
         switch head.path {
@@ -95,7 +96,7 @@ final class StartingListener: ServerDelegate, @unchecked Sendable {
     func received(_ message: RawSpan, on socket: SocketID) {}
     func receivedPong(_ payload: RawSpan, on socket: SocketID) {}
     func closed(_ socket: SocketID, code: UInt16?) {}
-    func abandoned(_ exchange: ExchangeID) {}
+    func abandoned(_ exchange: RequestID) {}
     func timerFired() {}
     func loopTurned() {}
 }

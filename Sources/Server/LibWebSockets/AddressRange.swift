@@ -1,25 +1,8 @@
+import CallPorts
 internal import Glibc
 
-/// The network to which the limits attribute an unauthenticated connection.
-///
-/// It is an IPv4 address, or the first 64 bits of an IPv6 address, because one customer of a provider usually has such
-/// a network alone.
-package struct ClientNetwork: Hashable, Sendable {
-    /// The first 64 bits of the network's address.
-    package let high: UInt64
-    /// The other 64 bits; 0 for an IPv6 network.
-    package let low: UInt64
-
-    /// Creates a network of the bits that another node has sent.
-    package init(high: UInt64, low: UInt64) {
-        self.high = high
-        self.low = low
-    }
-
-    init(_ address: PeerAddress) {
-        high = address.high
-        low = address.isIPv4 ? address.low : 0
-    }
+extension ClientNetwork {
+    init(_ address: PeerAddress) { self.init(high: address.high, low: address.isIPv4 ? address.low : 0) }
 
     /// Creates a network that stands for one connection of a trusted proxy.
     ///
@@ -27,8 +10,7 @@ package struct ClientNetwork: Hashable, Sendable {
     init(alone socket: SocketID) {
         // These first 64 bits are those of a multicast address. No peer has such an address, so no peer's network
         // equals this one.
-        high = .max
-        low = socket.rawValue
+        self.init(high: .max, low: socket.rawValue)
     }
 }
 

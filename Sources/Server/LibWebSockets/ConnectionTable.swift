@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+import CallPorts
 internal import CallWire
 
 /// The phase of a connection.
@@ -90,7 +91,7 @@ final class Exchange {
     /// Whether nothing more is read from the peer until the response.
     var isHeldBack = false
     /// The response, if the delegate gave it within ``ServerDelegate/requested(_:body:exchange:)``.
-    var response: HTTPResponse?
+    var response: Response?
 
     init(_ head: RequestHead, closes: Bool) {
         self.head = head
@@ -184,7 +185,7 @@ struct ConnectionTable {
     }
 
     /// Returns the slot whose current exchange this is; nil if the exchange is over.
-    func slot(of exchange: ExchangeID) -> Int? {
+    func slot(of exchange: RequestID) -> Int? {
         let slot = exchange.slot
         guard exchange.loop == loop, slot < rows.count, exchange.serial != 0, rows[slot].serial == exchange.serial
         else { return nil }
@@ -196,7 +197,7 @@ struct ConnectionTable {
     }
 
     /// Returns the id of a slot's current exchange.
-    func exchange(of slot: Int) -> ExchangeID { ExchangeID(slot: slot, serial: rows[slot].serial, loop: loop) }
+    func exchange(of slot: Int) -> RequestID { RequestID(slot: slot, serial: rows[slot].serial, loop: loop) }
 
     mutating func remove(_ slot: Int) {
         rows[slot] = Connection()

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+import CallPorts
 
 /// Reads headers from the library's pool, which holds them only until the upgrade or the response.
 struct HeaderReader {
@@ -90,11 +91,11 @@ struct HeaderReader {
     ]
 
     /// The query's parameters, decoded by the library.
-    private var decodedQuery: [(name: String, value: String)] {
+    private var decodedQuery: [HTTPField] {
         fragments(WSI_TOKEN_HTTP_URI_ARGS).compactMap { pair in
             guard !pair.isEmpty else { return nil }
-            guard let equals = pair.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (pair, "") }
-            return (String(pair[..<equals]), String(pair[pair.utf8.index(after: equals)...]))
+            guard let equals = pair.utf8.firstIndex(of: UInt8(ascii: "=")) else { return HTTPField(pair, "") }
+            return HTTPField(String(pair[..<equals]), String(pair[pair.utf8.index(after: equals)...]))
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+import CallPorts
 internal import Glibc
 
 /// Reports a peer that hangs up, or pipelines much, while its request waits for the response or while it reads one.

@@ -1,3 +1,5 @@
+import CallPorts
+
 /// The target of a request as the client wrote it: a path, and the parameters of a query.
 struct RequestTarget {
     /// The bit that ``RequestFilter`` sets in each byte after the first, so that the library leaves the target as it is.
@@ -6,7 +8,7 @@ struct RequestTarget {
     /// The path, with its escapes.
     let path: String
     /// The query's parameters, decoded; a name without `=` has an empty value.
-    let query: [(name: String, value: String)]
+    let query: [HTTPField]
 
     /// Reads a target; `nil` if it is no path, has an invalid escape or an escaped line break, or has a part that is `.` or
     /// `..`.
@@ -25,20 +27,20 @@ struct RequestTarget {
             }
         }
         path = String(decoding: text[..<end], as: UTF8.self)
-        var query: [(name: String, value: String)] = []
+        var query: [HTTPField] = []
         if end != text.endIndex {
             for pair in text[text.index(after: end)...].split(separator: UInt8(ascii: "&")) {
                 let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
                 let rest = equals == pair.endIndex ? pair[equals...] : pair[pair.index(after: equals)...]
                 guard let name = Self.decoded(pair[..<equals]), let value = Self.decoded(rest) else { return nil }
-                query.append((String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
+                query.append(HTTPField(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
             }
         }
         self.query = query
     }
 
     /// Takes a target as the library has decoded it; `nil` if it is no path.
-    init?(path: String, query: [(name: String, value: String)]) {
+    init?(path: String, query: [HTTPField]) {
         guard path.utf8.first == UInt8(ascii: "/") else { return nil }
         // The library has replaced `+` by a blank.
         self.path = String(decoding: path.utf8.map { $0 == 32 ? UInt8(ascii: "+") : $0 }, as: UTF8.self)

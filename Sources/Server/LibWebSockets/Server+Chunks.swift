@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+import CallPorts
 
 /// Bodies that come in chunks, without a length.
 ///
@@ -17,7 +18,7 @@ extension Server {
         let codings = RequestHead.list(headers.value(WSI_TOKEN_HTTP_TRANSFER_ENCODING))
         guard !hasLength, version == "HTTP/1.1", codings.count == 1, codings[0].lowercased() == "chunked" else {
             let message = "send either Content-Length or Transfer-Encoding: chunked, with HTTP/1.1"
-            let refusal = HTTPResponse.problem(411, code: "length_required", message: message)
+            let refusal = Response.problem(411, code: "length_required", message: message)
             return refuse(wsi, slot, refusal, length: mayHaveBody && !hasLength ? Int.max : 0)
         }
         table[slot].exchange?.closes = true
@@ -67,7 +68,7 @@ extension Server {
         let limit = exchange.chunks?.limit ?? 0
         let response =
             switch fault {
-            case .malformed: HTTPResponse.problem(400, code: "bad_request", message: "invalid chunks in the body")
+            case .malformed: Response.problem(400, code: "bad_request", message: "invalid chunks in the body")
             case .large:
                 refusal(ofBody: limit + 1, of: exchange.head)
                     ?? .problem(413, code: "too_large", message: "the body may have at most \(limit) bytes")
@@ -80,7 +81,7 @@ extension Server {
 
 extension HeadFault {
     /// The response to a head that has this fault.
-    var refusal: HTTPResponse {
+    var refusal: Response {
         switch self {
         case .line:
             let message = "unreadable request line: unknown method, missing path or invalid version"

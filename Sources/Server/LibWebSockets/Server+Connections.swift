@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+package import CallPorts
 package import CallWire
 internal import Glibc
 

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+import CallPorts
 internal import Glibc
 
 /// The library's events for its connections.

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+import CallPorts
 internal import CallWire
 
 /// The outgoing frames of one turn, for all connections, in the order in which they were sent.

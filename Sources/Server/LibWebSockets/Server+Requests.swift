@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+package import CallPorts
 internal import CallWire
 internal import Glibc
 
@@ -7,7 +8,7 @@ extension Server {
     /// Responds to a request, within ``ServerDelegate/requested(_:body:exchange:)`` or at any time later.
     ///
     /// A second response to a request does nothing, and neither does a response to a peer that is gone.
-    package func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
+    package func respond(_ exchange: RequestID, with response: Response) {
         checkThread()
         guard let slot = table.slot(of: exchange), table[slot].phase == .pending else { return }
         if table[slot].isDelivering {
@@ -52,7 +53,7 @@ extension Server {
     }
 
     /// Returns the refusal of a head that names no path, no version that the server speaks, or not one host.
-    private func refusal(of head: RequestHead, _ headers: HeaderReader, version: String) -> HTTPResponse? {
+    private func refusal(of head: RequestHead, _ headers: HeaderReader, version: String) -> Response? {
         // A page's request with an invalid target comes after a preflight with the same target, without which the page
         // would see no more than that the network failed.
         guard !head.path.isEmpty || head.method == "OPTIONS" else { return Self.invalidTarget }
@@ -72,7 +73,7 @@ extension Server {
     }
 
     /// Returns the refusal of a body above the general limit; `nil` = the delegate allows this request a larger one.
-    func refusal(ofBody length: Int, of head: RequestHead) -> HTTPResponse? {
+    func refusal(ofBody length: Int, of head: RequestHead) -> Response? {
         let limit: Int
         switch delegate?.largeBody(of: head) {
         case .limit(let bytes)?: limit = bytes
@@ -202,7 +203,7 @@ extension Server {
     }
 
     /// The refusal of a target that ``RequestTarget`` does not accept.
-    static let invalidTarget = HTTPResponse.problem(
+    static let invalidTarget = Response.problem(
         400,
         code: "bad_request",
         message: "invalid address: an invalid escape, a line break, or a part that is . or .."
@@ -214,7 +215,7 @@ extension Server {
     ///
     /// `length` is the number of body bytes that are still to be read and discarded; with 0 the connection ends
     /// immediately.
-    func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse, length: Int) -> Int32 {
+    func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: Response, length: Int) -> Int32 {
         guard refuse(wsi, slot, response), length > 0 else { return -1 }
         linger(wsi, slot)
         PipelinedBody.isNext = true
@@ -222,7 +223,7 @@ extension Server {
     }
 
     /// Sends a refusal, after which the connection serves no further request.
-    func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse) -> Bool {
+    func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: Response) -> Bool {
         let head = table[slot].exchange?.head
         var response = response
         if let head, let problem = response.problem {
@@ -264,7 +265,7 @@ extension Server {
     /// Writes the response and makes the connection ready for the next request.
     ///
     /// - Returns: 0, or -1 if the connection must end.
-    private func finish(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse) -> Int32 {
+    private func finish(_ wsi: OpaquePointer, _ slot: Int, _ response: Response) -> Int32 {
         guard let exchange = table[slot].exchange else { return -1 }
         let closes = exchange.closes || !keepsAlive
         if exchange.isHeldBack { lws_rx_flow_control(wsi, 1) }

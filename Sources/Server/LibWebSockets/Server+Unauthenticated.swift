@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+package import CallPorts
 internal import Glibc
 internal import Threads
 
@@ -11,7 +12,7 @@ internal import Threads
 /// ``addListener(host:port:id:)``.
 extension Server {
     /// Marks the connection of a request as authenticated; the server no longer drops it to make room.
-    package func markAuthenticated(for exchange: ExchangeID) {
+    package func markAuthenticated(for exchange: RequestID) {
         checkThread()
         if let slot = table.slot(of: exchange) { markAuthenticated(slot) }
     }

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+import CallPorts
 internal import CallWire
 
 /// Checks the obligations of a client in a WebSocket handshake (RFC 6455 §4.2.1) that the library does not check.
@@ -27,7 +28,7 @@ extension Server {
             return refuse(wsi, id, head, refusal)
         }
         hasWorkedThisTurn = true
-        let decision = delegate?.admit(head, as: id) ?? .refuse(HTTPResponse(status: 503))
+        let decision = delegate?.admit(head, as: id) ?? .refuse(Response(status: 503))
         guard table.slot(of: id) == slot else { return -1 }
         switch decision {
         case .refuse(let response): return refuse(wsi, head, response)
@@ -51,8 +52,8 @@ extension Server {
         return head
     }
 
-    private func refusal(of head: RequestHead, _ headers: HeaderReader, upgradeTo name: String) -> HTTPResponse? {
-        func bad(_ message: String) -> HTTPResponse { .problem(400, code: "bad_handshake", message: message) }
+    private func refusal(of head: RequestHead, _ headers: HeaderReader, upgradeTo name: String) -> Response? {
+        func bad(_ message: String) -> Response { .problem(400, code: "bad_handshake", message: message) }
         guard name.lowercased() == "websocket" else { return bad("only Upgrade: websocket is supported") }
         guard configuration.webSocketPaths.contains(head.path) else {
             return .problem(404, code: "not_found", message: "this path is not a WebSocket")
@@ -94,12 +95,12 @@ extension Server {
     /// Refuses an upgrade without asking the delegate.
     ///
     /// No page can read the response to an upgrade, so it has no headers for pages.
-    private func refuse(_ wsi: OpaquePointer, _ id: SocketID, _ head: RequestHead, _ response: HTTPResponse) -> Int32 {
+    private func refuse(_ wsi: OpaquePointer, _ id: SocketID, _ head: RequestHead, _ response: Response) -> Int32 {
         if let problem = response.problem { delegate?.refused(head, isUpgrade: true, on: id, problem) }
         return refuse(wsi, head, response)
     }
 
-    private func refuse(_ wsi: OpaquePointer, _ head: RequestHead, _ response: HTTPResponse) -> Int32 {
+    private func refuse(_ wsi: OpaquePointer, _ head: RequestHead, _ response: Response) -> Int32 {
         let bytes = response.encoded(headroom: Frame.headroom, forHead: head.method == "HEAD", closing: true)
         bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return }

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+import CallPorts
 internal import Glibc
 internal import Threads
 
@@ -40,7 +41,7 @@ package final class Server: @unchecked Sendable {
     /// The connections whose requests are filtered, by descriptor.
     var filters: [Int32: FilteredConnection] = [:]
     /// The requests whose body was awaited or came in this turn, in part or whole; see ``continueBodies()``.
-    var readBodies: [ExchangeID] = []
+    var readBodies: [RequestID] = []
     /// The limit on sockets that all event loops share; nil if there is only one loop.
     let allowance: ConnectionAllowance?
     /// The connections that are not authenticated yet.
@@ -70,7 +71,7 @@ package final class Server: @unchecked Sendable {
     var chosenSubprotocol: String??
     var thread: pthread_t?
 
-    var bodyDeadlines: DeadlineQueue<ExchangeID>
+    var bodyDeadlines: DeadlineQueue<RequestID>
     var responseDeadlines: DeadlineQueue<SocketID>
     var closeDeadlines: DeadlineQueue<SocketID>
 

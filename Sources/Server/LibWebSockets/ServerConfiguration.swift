@@ -1,3 +1,5 @@
+import CallPorts
+
 /// The addresses, the protocols and the limits of a ``Server``.
 package struct ServerConfiguration: Sendable {
     /// The certificate and private key of a listener, as PEM files.

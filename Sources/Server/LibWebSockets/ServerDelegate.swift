@@ -1,3 +1,5 @@
+package import CallPorts
+
 /// The callbacks of a ``Server``.
 ///
 /// Every method is called on the event loop's thread, during a turn of the loop or while ``Server/run()`` shuts down.
@@ -31,12 +33,12 @@ package protocol ServerDelegate: AnyObject {
     /// Reports one HTTP request with its whole body.
     ///
     /// Respond to it with ``Server/respond(_:with:)``, now or later.
-    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID)
+    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID)
     /// Decides about a request whose body is larger than ``ServerConfiguration/maxBodyBytes``, before the body is read;
     /// `nil` = it is refused with 413.
     func largeBody(of head: RequestHead) -> LargeBodyDecision?
     /// Reports that the peer went away before the response; no response is expected any more.
-    func abandoned(_ exchange: ExchangeID)
+    func abandoned(_ exchange: RequestID)
 
     /// Reports that the server itself refused a request or an upgrade, without asking the delegate.
     ///
@@ -47,10 +49,10 @@ package protocol ServerDelegate: AnyObject {
     ///   - isUpgrade: Whether the request asked for an upgrade.
     ///   - socket: The connection on which the request arrived.
     ///   - problem: The reason.
-    func refused(_ head: RequestHead, isUpgrade: Bool, on socket: SocketID, _ problem: HTTPResponse.Problem)
+    func refused(_ head: RequestHead, isUpgrade: Bool, on socket: SocketID, _ problem: Response.Problem)
     /// Returns the headers of a response with which the server itself refuses a request, such as those that let a page
     /// read it.
-    func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header]
+    func refusalHeaders(for head: RequestHead) -> [HTTPField]
     /// Reports that an unauthenticated connection was dropped to make room, for the log.
     func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason)
 
@@ -70,10 +72,10 @@ extension ServerDelegate {
         _ head: RequestHead,
         isUpgrade: Bool,
         on socket: SocketID,
-        _ problem: HTTPResponse.Problem
+        _ problem: Response.Problem
     ) {}
     /// Returns none.
-    package func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header] { [] }
+    package func refusalHeaders(for head: RequestHead) -> [HTTPField] { [] }
     /// Does nothing.
     package func dropped(_ socket: SocketID, _ reason: DroppedUnauthenticated.Reason) {}
     /// Allows no body above the general limit.
@@ -89,7 +91,7 @@ package enum LargeBodyDecision: Sendable {
     /// The body may have this many bytes.
     case limit(Int)
     /// Send this response without reading the body, which is discarded.
-    case refusal(HTTPResponse)
+    case refusal(Response)
 }
 
 /// The decision on a WebSocket upgrade.
@@ -97,7 +99,7 @@ package enum UpgradeDecision: Sendable {
     /// Respond with 101 and this subprotocol from the client's list; nil sends no subprotocol.
     case accept(subprotocol: String?)
     /// Send this response instead, then end the connection.
-    case refuse(HTTPResponse)
+    case refuse(Response)
     /// Respond with 101, then immediately send a close frame.
     ///
     /// A browser's script can read a close code but no HTTP status. Neither ``ServerDelegate/opened(_:)`` nor

@@ -1,3 +1,5 @@
+package import CallPorts
+
 /// The members (connections or sessions) that are not authenticated yet, in the order of their arrival, grouped by
 /// network.
 ///

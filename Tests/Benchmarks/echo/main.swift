@@ -1,3 +1,4 @@
+import CallPorts
 import CallWire
 import Glibc
 import LibWebSockets
@@ -29,10 +30,10 @@ final class Relay: ServerDelegate {
 
     func receivedPong(_ payload: RawSpan, on socket: SocketID) {}
     func closed(_ socket: SocketID, code: UInt16?) { partners[socket] = nil }
-    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
-        server?.respond(exchange, with: HTTPResponse(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
+    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
+        server?.respond(exchange, with: Response(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
     }
-    func abandoned(_ exchange: ExchangeID) {}
+    func abandoned(_ exchange: RequestID) {}
 }
 
 var configuration = ServerConfiguration()

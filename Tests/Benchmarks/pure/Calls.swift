@@ -105,7 +105,7 @@ private func relay(
 /// Prepares offers of all callers, each to the callee with the same number.
 private func begin(
     _ bench: consuming SwitchboardBench,
-    _ callers: [ConnectionID],
+    _ callers: [SocketID],
     done: @escaping (borrowing SwitchboardBench) -> Int
 ) -> () -> Int {
     let offers = callers.indices.map { Inputs.offer(Inputs.callName($0 + 1), to: $0 + 1) }

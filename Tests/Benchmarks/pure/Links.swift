@@ -54,13 +54,13 @@ private final class LinkBench {
         attachment.handle(.attached(OwnerEpoch(rawValue: 1)), at: Inputs.start, into: &effects)
         for number in 1...200 {
             let (principal, device) = (try Inputs.principal(.caller, number), try Inputs.device(.caller, number))
-            let event = EdgeEvent.opened(Self.socket(number), principal, device: device)
+            let event = SocketEvent.opened(Self.socket(number), principal, device: device)
             attachment.handle(.event(event), at: Inputs.start, into: &effects)
         }
         effects = []
     }
 
-    static func socket(_ number: Int) -> EdgeSocketID { EdgeSocketID(rawValue: UInt64(number)) }
+    static func socket(_ number: Int) -> SocketID { SocketID(rawValue: UInt64(number)) }
 
     /// Passes each frame on as received from a socket of its own; returns how many were encoded.
     func passEvents(_ frames: [[UInt8]]) -> Int {

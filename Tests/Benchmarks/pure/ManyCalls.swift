@@ -69,7 +69,7 @@ struct ManyCalls: ~Copyable {
     }
 
     /// Sends a message, ends the turn, and answers the pings that it has caused.
-    private mutating func step(_ frame: [UInt8], by connection: ConnectionID) {
+    private mutating func step(_ frame: [UInt8], by connection: SocketID) {
         bench.step(frame, by: connection)
         bench.answerPings()
     }

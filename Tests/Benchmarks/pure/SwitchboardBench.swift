@@ -12,7 +12,7 @@ struct SwitchboardBench: ~Copyable {
     private var outputs: [Switchboard.Output] = []
     private var ticket: Ticket?
     /// The pings that were sent and are not answered.
-    private var pings: [(ConnectionID, UInt64)] = []
+    private var pings: [(SocketID, UInt64)] = []
 
     init() {
         switchboard = Switchboard(
@@ -29,7 +29,7 @@ struct SwitchboardBench: ~Copyable {
         perform()
     }
 
-    mutating func send(_ frame: [UInt8], by connection: ConnectionID) { give(.received(connection, frame)) }
+    mutating func send(_ frame: [UInt8], by connection: SocketID) { give(.received(connection, frame)) }
 
     /// Ends a turn: commits, and reports that the commit is durable.
     mutating func turn() {
@@ -41,7 +41,7 @@ struct SwitchboardBench: ~Copyable {
     }
 
     /// Sends a message and ends the turn.
-    mutating func step(_ frame: [UInt8], by connection: ConnectionID) {
+    mutating func step(_ frame: [UInt8], by connection: SocketID) {
         send(frame, by: connection)
         turn()
     }
@@ -59,12 +59,12 @@ struct SwitchboardBench: ~Copyable {
     mutating func answerPings() { while let (id, number) = pings.popLast() { give(.ponged(id, number)) } }
 
     /// Returns the id of a user's connection; the callees' have odd numbers.
-    static func connection(_ side: Side, _ number: Int) -> ConnectionID {
-        ConnectionID(rawValue: UInt64(2 * number + (side == .caller ? 0 : 1)))
+    static func connection(_ side: Side, _ number: Int) -> SocketID {
+        SocketID(rawValue: UInt64(2 * number + (side == .caller ? 0 : 1)))
     }
 
     /// Opens the connection of a user's device.
-    mutating func open(_ side: Side, _ number: Int, device: DeviceID? = nil) throws -> ConnectionID {
+    mutating func open(_ side: Side, _ number: Int, device: DeviceID? = nil) throws -> SocketID {
         let id = Self.connection(side, number)
         give(.opened(id, try Inputs.principal(side, number), device: try device ?? Inputs.device(side, number)))
         turn()

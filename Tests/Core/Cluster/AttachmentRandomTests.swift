@@ -21,7 +21,7 @@ struct AttachmentRandomTests {
     private struct World {
         var random: SeededGenerator
         var bench: AttachmentBench
-        var accounts: [EdgeSocketID: Account] = [:]
+        var accounts: [SocketID: Account] = [:]
         var epoch: UInt64? = 5
         var newestEpoch: UInt64 = 5
         var lastNumber: UInt64 = 0
@@ -49,13 +49,13 @@ struct AttachmentRandomTests {
             }
         }
 
-        private mutating func anySocket() -> EdgeSocketID? {
+        private mutating func anySocket() -> SocketID? {
             let sockets = accounts.keys.sorted { $0.rawValue < $1.rawValue }
             return sockets.isEmpty ? nil : sockets[random.below(sockets.count)]
         }
 
         private mutating func open() {
-            let socket = EdgeSocketID(rawValue: nextSocket)
+            let socket = SocketID(rawValue: nextSocket)
             nextSocket += 1
             accounts[socket] = Account()
             take(bench.give(.event(.opened(socket, bench.principal, device: bench.principal.device))))

@@ -21,7 +21,7 @@ struct AttachmentBench {
     }
 
     static func epoch(_ number: UInt64) -> OwnerEpoch { OwnerEpoch(rawValue: number) }
-    static func socket(_ number: UInt64) -> EdgeSocketID { EdgeSocketID(rawValue: number) }
+    static func socket(_ number: UInt64) -> SocketID { SocketID(rawValue: number) }
 
     @discardableResult
     mutating func give(_ input: Attachment.Input) -> [Attachment.Effect] {
@@ -43,7 +43,7 @@ struct AttachmentBench {
         give(.event(.received(Self.socket(number), Array(text.utf8))))
     }
 
-    mutating func command(_ command: OwnerCommand, of epoch: UInt64 = 5) -> [Attachment.Effect] {
+    mutating func command(_ command: SocketCommand, of epoch: UInt64 = 5) -> [Attachment.Effect] {
         give(.command(Self.epoch(epoch), command))
     }
 
@@ -109,7 +109,7 @@ struct AttachmentTests {
         bench.open(1)
         let call = CallNumber(rawValue: 4)
         for seq: UInt64 in [3, 7, 5] {
-            let send = OwnerCommand.send(Frame([]), Bench.socket(1), marks: [LogMark(call, seq: seq)])
+            let send = SocketCommand.send(Frame([]), Bench.socket(1), marks: [LogMark(call, seq: seq)])
             #expect(bench.command(send) == [.carryOut(send)])
         }
         #expect(bench.give(.detached) == [])
@@ -223,7 +223,7 @@ struct AttachmentTests {
     @Test("A socket of Socket.IO is always closed")
     func closesSocketIO() throws {
         var bench = try Bench()
-        bench.give(.event(.openedSocketIO(Bench.socket(1), EdgeRequestHead(path: "/socket.io/"))))
+        bench.give(.event(.openedSocketIO(Bench.socket(1), RequestHead(path: "/socket.io/"))))
         bench.give(.confirmed(Bench.epoch(5), upTo: 1))
         _ = bench.command(.bind(Bench.socket(1), false))
         #expect(bench.give(.detached) == [Bench.closing(1)])
@@ -232,13 +232,13 @@ struct AttachmentTests {
     @Test("Requests that the lost owner had get 503 with Retry-After, and a late response goes nowhere")
     func requests() throws {
         var bench = try Bench()
-        let exchange = EdgeExchangeID(rawValue: 1)
-        let other = EdgeExchangeID(rawValue: 2)
-        for id in [exchange, other] { bench.give(.event(.requested(id, EdgeRequestHead(path: "/"), body: []))) }
-        let response = OwnerCommand.respond(other, EdgeResponse(status: 200))
+        let exchange = RequestID(rawValue: 1)
+        let other = RequestID(rawValue: 2)
+        for id in [exchange, other] { bench.give(.event(.requested(id, RequestHead(path: "/"), body: []))) }
+        let response = SocketCommand.respond(other, Response(status: 200))
         #expect(bench.command(response) == [.carryOut(response)])
         #expect(bench.give(.detached) == [.refuse(exchange)])
-        #expect(bench.command(.respond(exchange, EdgeResponse(status: 200))) == [])
+        #expect(bench.command(.respond(exchange, Response(status: 200))) == [])
     }
 
     @Test("Events that come without an owner wait, and go to the next one behind the adopted sockets")
@@ -246,19 +246,19 @@ struct AttachmentTests {
         var bench = try Bench()
         bench.open(1)
         bench.give(.detached)
-        let exchange = EdgeExchangeID(rawValue: 1)
+        let exchange = RequestID(rawValue: 1)
         #expect(bench.receive("a", on: 1) == [])
         #expect(bench.give(.event(.ponged(Bench.socket(1), 3))) == [], "the next owner pings anew")
         #expect(bench.give(.event(.opened(Bench.socket(2), bench.principal, device: nil))) == [])
         #expect(bench.receive("b", on: 2) == [])
-        #expect(bench.give(.event(.requested(exchange, EdgeRequestHead(path: "/"), body: []))) == [])
+        #expect(bench.give(.event(.requested(exchange, RequestHead(path: "/"), body: []))) == [])
         #expect(bench.attachment.bytesWaiting > 0)
         #expect(
             bench.give(.attached(Bench.epoch(6))) == [
                 bench.adopted(1), .adoptionComplete, .pass(2, .received(Bench.socket(1), [97])),
                 .pass(3, .opened(Bench.socket(2), bench.principal, device: nil)),
                 .pass(4, .received(Bench.socket(2), [98])),
-                .pass(5, .requested(exchange, EdgeRequestHead(path: "/"), body: [])),
+                .pass(5, .requested(exchange, RequestHead(path: "/"), body: [])),
             ]
         )
         #expect(bench.attachment.bytesWaiting == 0)
@@ -306,7 +306,7 @@ struct AttachmentTests {
         var bench = try Bench()
         bench.open(1)
         bench.give(.attached(Bench.epoch(6)))
-        let send = OwnerCommand.send(Frame([]), Bench.socket(1), marks: [])
+        let send = SocketCommand.send(Frame([]), Bench.socket(1), marks: [])
         #expect(bench.command(send, of: 5) == [])
         #expect(bench.command(send, of: 7) == [])
         #expect(bench.command(send, of: 6) == [.carryOut(send)])
@@ -329,8 +329,8 @@ struct AttachmentTests {
         bench.open(1)
         bench.give(.detached)
         bench.receive("a", on: 1)
-        let exchange = EdgeExchangeID(rawValue: 1)
-        bench.give(.event(.requested(exchange, EdgeRequestHead(path: "/"), body: [])))
+        let exchange = RequestID(rawValue: 1)
+        bench.give(.event(.requested(exchange, RequestHead(path: "/"), body: [])))
         #expect(bench.wait(1_999) == [])
         #expect(bench.wait(1) == [.ready(false)])
         #expect(bench.wait(7_999) == [])

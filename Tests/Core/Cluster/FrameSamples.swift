@@ -46,11 +46,11 @@ enum FrameSamples {
         ]
     }()
 
-    private static let socket = EdgeSocketID(rawValue: 0x0000_0007_0100_0002)
-    private static let exchange = EdgeExchangeID(rawValue: .max)
+    private static let socket = SocketID(rawValue: 0x0000_0007_0100_0002)
+    private static let exchange = RequestID(rawValue: .max)
     private static let challenge = (0..<ClusterLimits.challengeBytes).map { UInt8($0) }
 
-    private static let head = EdgeRequestHead(
+    private static let head = RequestHead(
         method: "POST",
         path: "/api/calls/c1/signals",
         query: [.init("wait", "25"), .init("flag", "")],
@@ -60,7 +60,7 @@ enum FrameSamples {
         contentType: "application/json",
         protocols: ["ringline.v1", "bearer.x"],
         isTLS: true,
-        clientNetwork: EdgeRequestHead.ClientNetwork(high: 0x2001_0DB8_0000_0001, low: .max)
+        clientNetwork: ClientNetwork(high: 0x2001_0DB8_0000_0001, low: .max)
     )
 
     private static let other: [NodeFrame] = {
@@ -90,28 +90,28 @@ enum FrameSamples {
         ] + adopted.map { .adopt($0) }
     }()
 
-    private static let events: [EdgeEvent] =
+    private static let events: [SocketEvent] =
         principals.map { .opened(socket, $0, device: $0.device) } + [
-            .openedSocketIO(socket, head), .openedSocketIO(socket, EdgeRequestHead(path: "/")),
+            .openedSocketIO(socket, head), .openedSocketIO(socket, RequestHead(path: "/")),
             .received(socket, Array(#"{"type":"ice"}"#.utf8)), .received(socket, []), .ponged(socket, 5),
             .signOfLife(socket), .tooSlow(socket), .closed(socket, code: nil), .closed(socket, code: 1001),
             .requested(exchange, head, body: [1, 2, 3]), .abandoned(exchange),
         ]
 
-    private static let commands: [OwnerCommand] =
+    private static let commands: [SocketCommand] =
         [
             .send(Frame("{}".utf8), socket, marks: []),
             .send(Frame([0, 255]), socket, marks: [LogMark(CallNumber(rawValue: 3), seq: 1)]),
             .ping(socket, 9), .close(socket, code: 4408, reason: "too slow", discardingQueue: true),
             .close(socket, code: 1000, reason: "", discardingQueue: false), .bind(socket, true), .bind(socket, false),
-            .respond(exchange, EdgeResponse(status: 204)),
+            .respond(exchange, Response(status: 204)),
             .respond(
                 exchange,
-                EdgeResponse(status: 503, contentType: "text/plain", headers: [.init("Retry-After", "1")], body: [65])
+                Response(status: 503, contentType: "text/plain", headers: [.init("Retry-After", "1")], body: [65])
             ),
             .respond(
                 exchange,
-                EdgeResponse(status: 404, problem: EdgeResponse.Problem(code: "not_found", message: "no such call"))
+                Response(status: 404, problem: Response.Problem(code: "not_found", message: "no such call"))
             ),
             .markAuthenticated(exchange),
         ] + principals.compactMap { $0.device.map { .assign(socket, $0) } }

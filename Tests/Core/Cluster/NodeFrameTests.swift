@@ -92,15 +92,15 @@ struct NodeFrameTests {
     @Test("A frame that its reader would refuse is not written")
     func doesNotFit() {
         let long = String(repeating: "x", count: ClusterLimits.textBytes + 1)
-        let socket = EdgeSocketID(rawValue: 1)
+        let socket = SocketID(rawValue: 1)
         let frames: [NodeFrame] = [
-            .event(1, .openedSocketIO(socket, EdgeRequestHead(path: long))),
+            .event(1, .openedSocketIO(socket, RequestHead(path: long))),
             .event(1, .received(socket, Array(repeating: 65, count: ClusterLimits.frameBytes))),
             .event(
                 1,
                 .openedSocketIO(
                     socket,
-                    EdgeRequestHead(path: "/", protocols: Array(repeating: "a", count: ClusterLimits.listCount + 1))
+                    RequestHead(path: "/", protocols: Array(repeating: "a", count: ClusterLimits.listCount + 1))
                 )
             ),
         ]
@@ -198,7 +198,7 @@ struct FrameStreamTests {
     @Test("A large frame that came together with the proof is read when the proof was found right")
     func proven() throws {
         let proof = NodeFrame.proof(Array(repeating: 2, count: ClusterLimits.proofBytes))
-        let large = NodeFrame.event(1, .received(EdgeSocketID(rawValue: 1), Array(repeating: 65, count: 60_000)))
+        let large = NodeFrame.event(1, .received(SocketID(rawValue: 1), Array(repeating: 65, count: 60_000)))
         var stream = FrameStream()
         stream.append(
             try FrameSamples.bytes(proof) + FrameSamples.bytes(large) + FrameSamples.bytes(.ping(7)).dropLast()

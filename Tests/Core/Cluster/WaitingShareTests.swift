@@ -80,7 +80,7 @@ struct WaitingShareTests {
     @Test("What waits is passed on in order, without the events of sockets that were closed")
     func order() throws {
         var bench = try Self.ownerless(sockets: 1...40)
-        var expected: [EdgeSocketID] = []
+        var expected: [SocketID] = []
         for round in 0..<5 {
             for number: UInt64 in 1...40 where number > 35 || round < 2 {
                 let isLast = number <= 35 && round == 1
@@ -101,11 +101,11 @@ struct WaitingShareTests {
     @Test("Requests and Socket.IO sessions, whose users the edge does not know, leave room for the sockets of users")
     func unknown() throws {
         var bench = try Self.ownerless(sockets: 1...1)
-        let head = EdgeRequestHead(path: "/")
+        let head = RequestHead(path: "/")
         var refused = 0
         for number: UInt64 in 10..<500 {
-            let exchange = EdgeExchangeID(rawValue: number)
-            let request = EdgeEvent.requested(exchange, head, body: Array(repeating: 65, count: 60_000))
+            let exchange = RequestID(rawValue: number)
+            let request = SocketEvent.requested(exchange, head, body: Array(repeating: 65, count: 60_000))
             refused += bench.give(.event(request)) == [.refuse(exchange)] ? 1 : 0
             bench.give(.event(.openedSocketIO(Bench.socket(number), head)))
             bench.receive(Self.message(60_000), on: number)

@@ -7,7 +7,7 @@ import Testing
 @Suite("A device whose connection ends while it rings")
 struct AbsenceTests {
     /// A world in which 11 rings 10, whose device b1 has a VoIP token and a connection that has answered its probe.
-    private func world() throws -> (SwitchboardWorld, caller: ConnectionID, callee: ConnectionID) {
+    private func world() throws -> (SwitchboardWorld, caller: SocketID, callee: SocketID) {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "b1b1")
         let caller = try world.open("11", "a1")
@@ -113,7 +113,7 @@ struct AbsenceTests {
 @Suite("A device that has said that it rings, after a restart")
 struct RingingAfterRestartTests {
     /// A world in which 11 rings the devices of 10 with these ids, which have VoIP tokens and connections.
-    private func rung(_ ids: [String]) throws -> (SwitchboardWorld, [ConnectionID]) {
+    private func rung(_ ids: [String]) throws -> (SwitchboardWorld, [SocketID]) {
         let world = SwitchboardWorld()
         for id in ids { try world.register(try principal("10"), id, voip: id) }
         let connections = try ids.map { try world.open("10", $0) }

@@ -296,7 +296,7 @@ extension SwitchboardWorld {
         _ device: String?,
         openFor: Moment.Duration = .seconds(60),
         seen: [CallNumber: UInt64] = [:]
-    ) throws -> ConnectionID { adopt(try principal(user), device, openFor: openFor, seen: seen) }
+    ) throws -> SocketID { adopt(try principal(user), device, openFor: openFor, seen: seen) }
 
     /// Adopts a connection, and returns the frames that it is sent at once.
     fileprivate func adoptedFrames(

@@ -11,7 +11,7 @@ struct AlertRingTests {
     private func rung(
         sdp: Int = 0,
         name: String? = nil
-    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, push: OutgoingPush) {
+    ) throws -> (world: SwitchboardWorld, caller: SocketID, push: OutgoingPush) {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: nil, alert: "a1a1")
         let caller = try world.open("11", "a1")

@@ -11,7 +11,7 @@ struct CallResolutionTests {
     private static let sdp = #","sdp":"v=0\r\ns=b\r\n""#
 
     /// Opens a connection of the third user, which sends an offer under the callId of the other users' call.
-    private func outsider(_ world: SwitchboardWorld, _ callID: String, to: String = "10") throws -> ConnectionID {
+    private func outsider(_ world: SwitchboardWorld, _ callID: String, to: String = "10") throws -> SocketID {
         let connection = try world.open("66", "x1")
         world.send(connection, SwitchboardWorld.offer(callID, to: to, id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         return connection
@@ -253,7 +253,7 @@ struct CallResolutionTests {
 struct CapabilityTests {
     /// A world in which 11 rings 10 under the callId of an answered call of 12 and 10; b1's capability for the answered
     /// call; and 12's connection.
-    private func world() throws -> (SwitchboardWorld, Principal, ConnectionID) {
+    private func world() throws -> (SwitchboardWorld, Principal, SocketID) {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "aa")
         let other = try world.open("12", "d1")

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import Testing
 
 @testable import Switchboard
@@ -44,7 +45,7 @@ struct DrainingTests {
     /// Returns the delay, in milliseconds, that a connection's `draining` frame contains.
     ///
     /// Checks that the close reason contains the same delay.
-    private func pause(of connection: ConnectionID, in world: SwitchboardWorld) throws -> Int64 {
+    private func pause(of connection: SocketID, in world: SwitchboardWorld) throws -> Int64 {
         let frames = world.takeFrames(of: connection)
         let frame = try #require(frames.last)
         #expect(frames.of("draining").count == 1 && frame.type == "draining")
@@ -57,8 +58,8 @@ struct DrainingTests {
     @Test("Each device is told to reconnect in a separate time slot, users in a call first")
     func spread() throws {
         let world = SwitchboardWorld(seed: 3)
-        var talking: [ConnectionID] = []
-        var idle: [ConnectionID] = []
+        var talking: [SocketID] = []
+        var idle: [SocketID] = []
         for number in 0..<1_000 {
             let connection = try world.open("\(number)", "d")
             if number < 100 { talking.append(connection) } else { idle.append(connection) }

@@ -19,7 +19,7 @@ struct EdgeTests {
     /// A world in which a call of 11 and 10 has ended and is at rest; 11's app names users but no calls.
     private func rested(
         _ callID: String = "11-10"
-    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, callee: ConnectionID) {
+    ) throws -> (world: SwitchboardWorld, caller: SocketID, callee: SocketID) {
         let world = SwitchboardWorld()
         let caller = world.join(try principal("11"))
         let callee = try world.open("10", "b1")
@@ -96,7 +96,7 @@ struct EdgeTests {
         let newest = try #require(world.takeFrames(of: caller).map(\.seq).max())
         world.give(.closed(caller))
         let name = LogIdentity(callID: try call("11-10"), room: "p2p:11-10", epoch: 1)
-        let back = ConnectionID(rawValue: 99)
+        let back = SocketID(rawValue: 99)
         world.give(.joined(back, try principal("11"), device: nil, seen: [name: newest]))
         let told = world.takeFrames(of: back)
         #expect(!told.types.contains("answer"))

@@ -16,7 +16,7 @@ struct FirebaseRingTests {
         platform: String = "android",
         sdp: Int = 0,
         name: String? = nil
-    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, push: OutgoingPush) {
+    ) throws -> (world: SwitchboardWorld, caller: SocketID, push: OutgoingPush) {
         let world = SwitchboardWorld { $0.hasFirebase = true }
         try world.register(
             try principal("10"),

@@ -86,7 +86,7 @@ struct LivenessTests {
         #expect(world.takeFrames(of: connection).code == "forbidden")
         world.give(.verified(connection, id: nil, .failure(WireError(.unauthenticated, "no"))))
         #expect(world.takeFrames(of: connection).code == "unauthenticated")
-        world.give(.verified(ConnectionID(rawValue: 99), id: nil, .success(try principal("10"))))
+        world.give(.verified(SocketID(rawValue: 99), id: nil, .success(try principal("10"))))
     }
 
     @Test("An answered call ends as disconnected exactly when the grace after a closed connection is over")

@@ -10,7 +10,7 @@ struct MarkTests {
     private static func world() -> SwitchboardWorld { SwitchboardWorld { $0.marksLogs = true } }
 
     /// The marks among the outputs for a connection, each followed by the frame that it is about.
-    private static func marks(_ world: SwitchboardWorld, _ connection: ConnectionID) -> [String] {
+    private static func marks(_ world: SwitchboardWorld, _ connection: SocketID) -> [String] {
         let all = world.marks[connection] ?? []
         return zip(all, all.dropFirst()).compactMap { mark, frame in
             guard case .mark(_, let seq) = mark, case .frame(let type) = frame else { return nil }
@@ -18,7 +18,7 @@ struct MarkTests {
         }
     }
 
-    private static func bonds(_ world: SwitchboardWorld, _ connection: ConnectionID) -> [Bool] {
+    private static func bonds(_ world: SwitchboardWorld, _ connection: SocketID) -> [Bool] {
         (world.marks[connection] ?? []).compactMap { if case .bound(let isBound) = $0 { isBound } else { nil } }
     }
 

@@ -12,7 +12,7 @@ struct MissedCallTests {
     private func rung(
         _ world: SwitchboardWorld = SwitchboardWorld(),
         alert: String? = "a1a1"
-    ) throws -> (world: SwitchboardWorld, caller: ConnectionID) {
+    ) throws -> (world: SwitchboardWorld, caller: SocketID) {
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: alert)
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10", more: #","displayName":"山田""#))
@@ -78,7 +78,7 @@ struct MissedCallTests {
 @Suite("A device that does not react to its pushes")
 struct PushHealthTests {
     /// Rings 10 from 11, and cancels the call after APNs has accepted the push; returns the push to 10's device.
-    private func ring(_ number: Int, _ caller: ConnectionID, in world: SwitchboardWorld) throws -> OutgoingPush {
+    private func ring(_ number: Int, _ caller: SocketID, in world: SwitchboardWorld) throws -> OutgoingPush {
         world.send(caller, SwitchboardWorld.offer("c-\(number)", to: "10", id: "o\(number)"))
         let push = try #require(world.takenPushes().first)
         world.respondToPush(push, 200)

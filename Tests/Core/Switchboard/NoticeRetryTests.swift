@@ -10,7 +10,7 @@ struct NoticeRetryTests {
     /// A world in which 11 has rung 10 by this kind of push and cancelled the call, and the notice that followed.
     private func missed(
         _ kind: PushKind
-    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, notice: OutgoingPush) {
+    ) throws -> (world: SwitchboardWorld, caller: SocketID, notice: OutgoingPush) {
         let world = SwitchboardWorld {
             $0.hasFirebase = true
             $0.applicationServerKey = "k"

@@ -17,7 +17,7 @@ struct OpeningTests {
         #expect(welcome[0]["heartbeat"] == "25")
         #expect(world.takeFrames(of: nameless)[0]["device"]?.hasPrefix("c-") == true)
         #expect(world.connect(try principal("12", device: "tablet")).rawValue == 3)
-        #expect(world.takeFrames(of: ConnectionID(rawValue: 3))[0]["device"] == "tablet")
+        #expect(world.takeFrames(of: SocketID(rawValue: 3))[0]["device"] == "tablet")
     }
 
     @Test("A live call is replayed right after `welcome`")

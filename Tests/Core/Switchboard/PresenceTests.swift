@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import Testing
 
@@ -180,7 +181,7 @@ struct PresenceTests {
     func failing() throws {
         var contacts = Contacts()
         let (a, b) = (try user("11"), try user("10"))
-        let reply = Contacts.PendingReply.presence(ConnectionID(rawValue: 1), b, nil)
+        let reply = Contacts.PendingReply.presence(SocketID(rawValue: 1), b, nil)
         #expect(contacts.areInTouch(a, b) == nil)
         let (first, second) = (contacts.addPending(reply, for: a), contacts.addPending(reply, for: a))
         #expect(first && !second)

@@ -9,7 +9,7 @@ import Testing
 struct PushEnvironmentTests {
     private func rung(
         _ world: SwitchboardWorld = SwitchboardWorld()
-    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: OutgoingPush) {
+    ) throws -> (world: SwitchboardWorld, caller: SocketID, first: OutgoingPush) {
         try world.register(try principal("10"), "b1", voip: "b1b1")
         let caller = try world.open("11", "a1")
         world.send(caller, SwitchboardWorld.offer("c-1", to: "10"))

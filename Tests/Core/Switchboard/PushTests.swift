@@ -9,7 +9,7 @@ import Testing
 struct PushTests {
     private func rung(
         alert: String? = nil
-    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, first: OutgoingPush) {
+    ) throws -> (world: SwitchboardWorld, caller: SocketID, first: OutgoingPush) {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: alert)
         let caller = try world.open("11", "a1")

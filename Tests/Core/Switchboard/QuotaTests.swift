@@ -91,7 +91,7 @@ struct QuotaTests {
         for id in ["10", "11"] {
             world.switchboard.limits.quotas.spend(1 << 40, for: try user(id), at: world.now)
         }
-        func isTaken(_ frame: String, from connection: ConnectionID) -> Bool {
+        func isTaken(_ frame: String, from connection: SocketID) -> Bool {
             _ = world.takeFrames(of: connection)
             world.send(connection, frame)
             world.commit()

@@ -70,7 +70,7 @@ struct RememberedTests {
     /// Makes a call of 12 and 10, which is then at rest, and an answered call of 11 and 10 under the same callId.
     ///
     /// From then on the store's results are held back.
-    private func namesakes(_ world: SwitchboardWorld) throws -> (caller: ConnectionID, callee: ConnectionID) {
+    private func namesakes(_ world: SwitchboardWorld) throws -> (caller: SocketID, callee: SocketID) {
         let earlier = try world.open("12", "c1")
         let callee = try world.open("10", "b1")
         world.send(earlier, SwitchboardWorld.offer("c-1", to: "10"))

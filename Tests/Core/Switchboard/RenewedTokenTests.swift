@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import Testing
 
@@ -16,8 +17,8 @@ struct RenewedTokenTests {
     /// With `before`, the token is renewed before the answer.
     private struct Renewed {
         let world = SwitchboardWorld()
-        let caller: ConnectionID
-        let callee: ConnectionID
+        let caller: SocketID
+        let callee: SocketID
 
         init(_ device: String?, by renewal: Renewal, answersByRequest: Bool, before: Bool = false) throws {
             let world = world
@@ -32,7 +33,7 @@ struct RenewedTokenTests {
             if renewal == .auth, !before { _ = world.takeFrames(of: callee) }
         }
 
-        private static func answer(_ world: SwitchboardWorld, _ token: UInt64, by connection: ConnectionID?) throws {
+        private static func answer(_ world: SwitchboardWorld, _ token: UInt64, by connection: SocketID?) throws {
             if let connection {
                 world.send(connection, SwitchboardWorld.answer("c-1"))
             } else {
@@ -42,10 +43,10 @@ struct RenewedTokenTests {
 
         private static func renew(
             _ world: SwitchboardWorld,
-            _ connection: ConnectionID,
+            _ connection: SocketID,
             _ device: String?,
             by renewal: Renewal
-        ) throws -> ConnectionID {
+        ) throws -> SocketID {
             let renewed = try principal("10", token: 2)
             switch renewal {
             case .auth:

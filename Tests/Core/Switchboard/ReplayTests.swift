@@ -174,7 +174,7 @@ struct FloodTests {
     /// `nil` if no frame was refused.
     private func flood(
         _ world: SwitchboardWorld,
-        _ sender: ConnectionID,
+        _ sender: SocketID,
         _ frame: (Int) -> String
     ) -> (bytes: Int, code: String?) {
         var bytes = 0
@@ -317,7 +317,7 @@ struct FloodTests {
     @Test("A full group room refuses another member until one leaves")
     func room() throws {
         let world = SwitchboardWorld { $0.connectionsPerRoom = 3 }
-        var connections: [ConnectionID] = []
+        var connections: [SocketID] = []
         for number in 0..<4 {
             var member = try principal("m\(number)")
             member.rooms = ["room:x"]

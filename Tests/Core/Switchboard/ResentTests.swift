@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import JSON
 import Testing
@@ -10,7 +11,7 @@ struct ResentDescriptionTests {
     private static let first = SwitchboardWorld.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=1\\r\\n")
 
     /// A world in which 11 called 10 with the first offer and hung up, and both have confirmed the end.
-    private func over() throws -> (SwitchboardWorld, caller: ConnectionID, callee: ConnectionID, ack: Frame) {
+    private func over() throws -> (SwitchboardWorld, caller: SocketID, callee: SocketID, ack: Frame) {
         let world = SwitchboardWorld()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
         world.send(caller, Self.first)
@@ -20,7 +21,7 @@ struct ResentDescriptionTests {
         return (world, caller, callee, ack)
     }
 
-    private func clear(_ world: SwitchboardWorld, _ connections: ConnectionID...) {
+    private func clear(_ world: SwitchboardWorld, _ connections: SocketID...) {
         for connection in connections { _ = world.takeFrames(of: connection) }
     }
 

@@ -103,7 +103,7 @@ struct OneRingTests {
 
 @Suite("Several callers of one callee")
 struct CrowdTests {
-    private func ring(_ count: Int, in world: SwitchboardWorld) throws -> [ConnectionID] {
+    private func ring(_ count: Int, in world: SwitchboardWorld) throws -> [SocketID] {
         try (0..<count).map { number in
             let caller = try world.open("c\(number)", "a")
             world.send(caller, SwitchboardWorld.offer("call-\(number)", to: "10"))

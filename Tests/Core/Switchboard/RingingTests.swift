@@ -8,7 +8,7 @@ import Testing
 @Suite("Ringing a callee")
 struct RingingTests {
     /// A world in which 11 is connected, and 10 has the device b1 with a VoIP token.
-    private func world(_ adjust: (inout Policy) -> Void = { _ in }) throws -> (SwitchboardWorld, ConnectionID) {
+    private func world(_ adjust: (inout Policy) -> Void = { _ in }) throws -> (SwitchboardWorld, SocketID) {
         let world = SwitchboardWorld(adjust)
         try world.register(try principal("10"), "b1", voip: "b1b1")
         return (world, try world.open("11", "a1"))
@@ -278,7 +278,7 @@ struct HiddenCallTests {
         _ = try world.reply(try principal("10"), .blocks(.block(try user("11"))))
         #expect(try caller(world) == ordinary)
         #expect(ordinary.last?.contains("unanswered") == true)
-        #expect(world.takeFrames(of: ConnectionID(rawValue: 1)).isEmpty)
+        #expect(world.takeFrames(of: SocketID(rawValue: 1)).isEmpty)
         #expect(world.pushes.isEmpty)
         #expect(world.events("blocked").count == 1)
         #expect(try world.fetched(try principal("10"), "c-1", device: "b1").status == 404)
@@ -312,13 +312,13 @@ struct HiddenCallTests {
         let world = SwitchboardWorld()
         _ = try world.reply(try principal("10"), .blocks(.doNotDisturb(until: world.now + .seconds(3_600))))
         #expect(try caller(world) == ordinary)
-        #expect(world.takeFrames(of: ConnectionID(rawValue: 1)).isEmpty)
+        #expect(world.takeFrames(of: SocketID(rawValue: 1)).isEmpty)
         #expect(world.pushes.isEmpty)
         #expect(world.events("dnd").count == 1)
         let later = SwitchboardWorld()
         _ = try later.reply(try principal("10"), .blocks(.doNotDisturb(until: later.now)))
         _ = try caller(later)
-        #expect(later.takeFrames(of: ConnectionID(rawValue: 1)).types.contains("offer"))
+        #expect(later.takeFrames(of: SocketID(rawValue: 1)).types.contains("offer"))
     }
 
     @Test("A late renegotiation by the callee, in an earlier epoch, does not replace the hidden call")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A room without a call")
 struct RoomPresenceTests {
-    private func enter(_ world: SwitchboardWorld, _ connection: ConnectionID, _ room: String, type: String = "join") {
+    private func enter(_ world: SwitchboardWorld, _ connection: SocketID, _ room: String, type: String = "join") {
         world.send(connection, #"{"type":"\#(type)","id":"r","room":"\#(room)"}"#)
     }
 
@@ -165,7 +165,7 @@ struct RoomPresenceTests {
 
 @Suite("Glare: two users that call each other")
 struct GlareWorldTests {
-    private func ring(_ first: String, _ second: String) throws -> (SwitchboardWorld, a: ConnectionID, b: ConnectionID)
+    private func ring(_ first: String, _ second: String) throws -> (SwitchboardWorld, a: SocketID, b: SocketID)
     {
         let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))

@@ -14,7 +14,7 @@ private func silenced(_ why: String = "focus", id: String = "s") -> String {
 @Suite("A callee's device whose system does not show the call")
 struct SilencedTests {
     /// A world in which 11 rings 10's devices b1, which is connected and can be pushed, and b2, which is connected.
-    private func rung() throws -> (world: SwitchboardWorld, a: ConnectionID, b1: ConnectionID, b2: ConnectionID) {
+    private func rung() throws -> (world: SwitchboardWorld, a: SocketID, b1: SocketID, b2: SocketID) {
         let world = SwitchboardWorld()
         try world.register(try principal("10"), "b1", voip: "b1b1", alert: "a1a1")
         let (a, b1, b2) = (try world.open("11", "a1"), try world.open("10", "b1"), try world.open("10", "b2"))

@@ -12,9 +12,9 @@ extension SwitchboardWorld {
         token: UInt64 = 1,
         seen: [LogIdentity: UInt64] = [:],
         connection id: UInt64
-    ) throws -> ConnectionID {
+    ) throws -> SocketID {
         let principal = try principal(user, token: token)
-        let connection = ConnectionID(rawValue: id)
+        let connection = SocketID(rawValue: id)
         give(.joined(connection, principal, device: DeviceIdentity(unnamed: principal.fingerprint).id, seen: seen))
         return connection
     }

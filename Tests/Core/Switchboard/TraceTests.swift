@@ -40,7 +40,7 @@ struct TraceTests {
     @Test("Every signal is reported with its origin, every offer with its meaning, every entry with its receivers")
     func aCall() throws {
         let world = try call(.calls)
-        let (caller, callee) = (ConnectionID(rawValue: 1), ConnectionID(rawValue: 2))
+        let (caller, callee) = (SocketID(rawValue: 1), SocketID(rawValue: 2))
         let signals = world.traced.compactMap { note -> Switchboard.Origin? in
             if case .signal(_, let call, _, _, let origin) = note, call?.text == "c-1" { origin } else { nil }
         }
@@ -80,11 +80,11 @@ struct TraceTests {
         let (user, device) = (try user("11"), try device("a"))
         #expect(world.traced.contains(.opened(again, user, device, isNamed: true)))
         #expect(
-            world.traced.contains(.closed(ConnectionID(rawValue: 1), user, device, code: 4409, openFor: .seconds(0)))
+            world.traced.contains(.closed(SocketID(rawValue: 1), user, device, code: 4409, openFor: .seconds(0)))
         )
         #expect(
             world.traced.contains {
-                if case .closed(ConnectionID(rawValue: 2), _, _, 1001, _) = $0 { true } else { false }
+                if case .closed(SocketID(rawValue: 2), _, _, 1001, _) = $0 { true } else { false }
             }
         )
         #expect(

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Rings of schedules on trial, and the limits of rings")
 struct TrialRingTests {
-    private func offer(_ rig: ScheduleRig, to phone: ConnectionID) throws -> Frame {
+    private func offer(_ rig: ScheduleRig, to phone: SocketID) throws -> Frame {
         try #require(rig.world.takeFrames(of: phone).of("offer").last)
     }
 

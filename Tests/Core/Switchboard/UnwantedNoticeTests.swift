@@ -30,7 +30,7 @@ struct UnwantedNoticeTests {
     /// A world in which 11 has rung 10's device b1, which has the push tokens of `register`.
     private func rung(
         _ register: (SwitchboardWorld) throws -> Void
-    ) throws -> (SwitchboardWorld, caller: ConnectionID) {
+    ) throws -> (SwitchboardWorld, caller: SocketID) {
         let world = SwitchboardWorld {
             $0.hasFirebase = true
             $0.applicationServerKey = "k"
@@ -56,7 +56,7 @@ struct UnwantedNoticeTests {
         }
     }
 
-    private func end(_ world: SwitchboardWorld, _ caller: ConnectionID) throws -> OutgoingPush {
+    private func end(_ world: SwitchboardWorld, _ caller: SocketID) throws -> OutgoingPush {
         world.send(caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         return try #require(world.takenPushes().first)
     }

@@ -10,7 +10,7 @@ import Testing
 @Suite("A service that watches calls is sent their timelines while they happen")
 struct WatchTests {
     /// Opens a connection of a service.
-    private func console(in world: SwitchboardWorld, device: String = "console") throws -> ConnectionID {
+    private func console(in world: SwitchboardWorld, device: String = "console") throws -> SocketID {
         var service = try principal("support")
         service.isService = true
         let id = world.connect(service, device: device)

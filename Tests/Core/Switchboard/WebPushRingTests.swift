@@ -27,7 +27,7 @@ struct WebPushRingTests {
     private func rung(
         alert: String? = nil,
         sdp: Int = 0
-    ) throws -> (world: SwitchboardWorld, caller: ConnectionID, push: OutgoingPush) {
+    ) throws -> (world: SwitchboardWorld, caller: SocketID, push: OutgoingPush) {
         let world = SwitchboardWorld { $0.applicationServerKey = "B" }
         _ = try world.reply(try principal("10"), .devices(.register(try registration(alert: alert))))
         let caller = try world.open("11", "a1")

@@ -52,7 +52,7 @@ final class FuzzSwitchboard {
             Principal(user: $0.element, fingerprint: TokenFingerprint(rawValue: UInt64($0.offset) + 1))
         }
         for (number, principal) in users.enumerated() {
-            give(.opened(ConnectionID(rawValue: UInt64(number)), principal, device: DeviceID("d\(number)")))
+            give(.opened(SocketID(rawValue: UInt64(number)), principal, device: DeviceID("d\(number)")))
         }
     }
 
@@ -66,7 +66,7 @@ final class FuzzSwitchboard {
         } else {
             // The gateway passes on only valid UTF-8.
             guard String(validating: frame, as: UTF8.self) != nil else { return }
-            give(.received(ConnectionID(rawValue: UInt64(number)), frame))
+            give(.received(SocketID(rawValue: UInt64(number)), frame))
         }
     }
 

@@ -1,3 +1,4 @@
+import CallPorts
 import CallWire
 import Foundation
 import Glibc
@@ -59,7 +60,7 @@ private final class Echo: ServerDelegate, @unchecked Sendable {
     weak var server: Server?
 
     func admit(_ upgrade: RequestHead, as socket: SocketID) -> UpgradeDecision {
-        upgrade.path == "/ws" ? .accept(subprotocol: upgrade.protocols.first) : .refuse(HTTPResponse(status: 404))
+        upgrade.path == "/ws" ? .accept(subprotocol: upgrade.protocols.first) : .refuse(Response(status: 404))
     }
     func opened(_ socket: SocketID) {}
     func received(_ message: RawSpan, on socket: SocketID) {
@@ -67,9 +68,9 @@ private final class Echo: ServerDelegate, @unchecked Sendable {
     }
     func receivedPong(_ payload: RawSpan, on socket: SocketID) {}
     func closed(_ socket: SocketID, code: UInt16?) {}
-    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
+    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
         let said = [head.method, head.path] + head.query.map { $0.name + "=" + $0.value } + head.protocols
-        server?.respond(exchange, with: HTTPResponse(status: 200, body: Array(said.joined().utf8) + body))
+        server?.respond(exchange, with: Response(status: 200, body: Array(said.joined().utf8) + body))
     }
-    func abandoned(_ exchange: ExchangeID) {}
+    func abandoned(_ exchange: RequestID) {}
 }

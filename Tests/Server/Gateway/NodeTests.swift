@@ -23,7 +23,7 @@ extension EveryTest {
             let user = Principal(user: try #require(UserID("11")), fingerprint: TokenFingerprint(rawValue: 1))
             // The attachment would keep it until the next owner, and there is none.
             let known = node.onLoop { gateway in
-                gateway.take(.opened(socket, Admission(principal: user, device: nil)))
+                gateway.eventReceived(.opened(socket, user, device: nil))
                 return gateway.node?.machine.attachment.socketCount
             }
             #expect(known == 0)

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import LibWebSockets
 import Testing
 

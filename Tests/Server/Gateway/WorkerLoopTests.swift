@@ -114,10 +114,10 @@ private final class LoopWorld {
 
         mutating func note(_ event: LoopEvent) {
             switch event {
-            case .opened(let socket, _): opened.append(socket)
-            case .closed(let socket, _): closed.append(socket)
-            case .tooSlow(let socket): tooSlow.append(socket)
-            case .received(_, let bytes):
+            case .socket(.opened(let socket, _, _)): opened.append(socket)
+            case .socket(.closed(let socket, _)): closed.append(socket)
+            case .socket(.tooSlow(let socket)): tooSlow.append(socket)
+            case .socket(.received(_, let bytes)):
                 heldBytes += bytes.count
                 numbers.append(Int(String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self)) ?? -1)
             default: break

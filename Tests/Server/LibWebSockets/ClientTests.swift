@@ -1,3 +1,4 @@
+import CallPorts
 import Foundation
 import LibWebSockets
 import ServerTesting
@@ -72,7 +73,7 @@ extension EveryTest {
             }
             test.onAdmit = { _, head, _ in
                 head.authorization == "Bearer t"
-                    ? .accept(subprotocol: head.protocols.first) : .refuse(HTTPResponse(status: 401))
+                    ? .accept(subprotocol: head.protocols.first) : .refuse(Response(status: 401))
             }
         }
 

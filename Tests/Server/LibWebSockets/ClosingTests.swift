@@ -1,3 +1,4 @@
+import CallPorts
 import LibWebSockets
 import ServerTesting
 import Testing

@@ -1,3 +1,4 @@
+import CallPorts
 import Glibc
 import LibWebSockets
 import ServerTesting
@@ -166,14 +167,14 @@ extension EveryTest {
 
         @Test("Requests can be pipelined, whether they are answered immediately or later", arguments: [false, true])
         func pipelined(_ isLater: Bool) throws {
-            let waiting = OnLoop<[ExchangeID]>([])
+            let waiting = OnLoop<[RequestID]>([])
             try TestServer.run(
                 { _ in },
                 {
                     $0.onRequest = { server, head, body, exchange in
                         #expect(body == Array((head.method == "POST" ? "body" : "").utf8))
                         guard isLater else {
-                            return server.respond(exchange, with: HTTPResponse(status: 200, body: [65]))
+                            return server.respond(exchange, with: Response(status: 200, body: [65]))
                         }
                         waiting.value.append(exchange)
                         server.setTimer(afterMilliseconds: 5)
@@ -181,7 +182,7 @@ extension EveryTest {
                     $0.onTimer = { server in
                         let all = waiting.value
                         waiting.value = []
-                        for exchange in all { server.respond(exchange, with: HTTPResponse(status: 200, body: [65])) }
+                        for exchange in all { server.respond(exchange, with: Response(status: 200, body: [65])) }
                     }
                 },
                 { test in
@@ -203,7 +204,7 @@ extension EveryTest {
 
         @Test("Many large requests can be pipelined behind one that waits", arguments: [1, 3, 20])
         func pipelinedLarge(_ count: Int) throws {
-            let waiting = OnLoop<[ExchangeID]>([])
+            let waiting = OnLoop<[RequestID]>([])
             try TestServer.run(
                 { _ in },
                 {
@@ -215,7 +216,7 @@ extension EveryTest {
                     $0.onTimer = { server in
                         let all = waiting.value
                         waiting.value = []
-                        for exchange in all { server.respond(exchange, with: HTTPResponse(status: 200, body: [65])) }
+                        for exchange in all { server.respond(exchange, with: Response(status: 200, body: [65])) }
                     }
                 },
                 { test in
@@ -249,7 +250,7 @@ extension EveryTest {
                 #expect(test.hears("abandoned"))
                 let exchange = test.exchanges[0]
                 _ = test.onLoop { server in
-                    server.respond(exchange, with: HTTPResponse(status: 200))
+                    server.respond(exchange, with: Response(status: 200))
                     return true
                 }
                 #expect(wait { test.onLoop { $0.connectionCount } == 0 })
@@ -274,8 +275,8 @@ extension EveryTest {
                 #expect(test.count("abandoned") == 0)
                 let exchange = test.exchanges[0]
                 _ = test.onLoop { server in
-                    server.respond(exchange, with: HTTPResponse(status: 200, body: [65]))
-                    server.respond(exchange, with: HTTPResponse(status: 500))
+                    server.respond(exchange, with: Response(status: 200, body: [65]))
+                    server.respond(exchange, with: Response(status: 500))
                     return true
                 }
                 #expect(peer.readResponse()?.body == "A")
@@ -287,7 +288,7 @@ extension EveryTest {
             let body = [UInt8](repeating: 66, count: 1 << 20)
             try TestServer.run(
                 { _ in },
-                { $0.onRequest = { $0.respond($3, with: HTTPResponse(status: 200, body: body)) } },
+                { $0.onRequest = { $0.respond($3, with: Response(status: 200, body: body)) } },
                 { test in
                     let peer = Peer(port: test.port, receiveBuffer: 4_096)
                     for _ in 0..<3 { #expect(peer.get("/x")?.body.utf8.count == 1 << 20) }
@@ -300,7 +301,7 @@ extension EveryTest {
             let body = [UInt8](repeating: 66, count: 1 << 20)
             try TestServer.run(
                 { _ in },
-                { $0.onRequest = { $0.respond($3, with: HTTPResponse(status: 200, body: body)) } },
+                { $0.onRequest = { $0.respond($3, with: Response(status: 200, body: body)) } },
                 { test in
                     let peer = Peer(port: test.port, receiveBuffer: 4_096)
                     peer.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -320,7 +321,7 @@ extension EveryTest {
             let body = [UInt8](repeating: 66, count: 8 << 20)
             try TestServer.run(
                 { $0.responseTimeoutSeconds = 1 },
-                { $0.onRequest = { $0.respond($3, with: HTTPResponse(status: 200, body: body)) } },
+                { $0.onRequest = { $0.respond($3, with: Response(status: 200, body: body)) } },
                 { test in
                     let peer = Peer(port: test.port, receiveBuffer: 4_096)
                     peer.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -357,7 +358,7 @@ extension EveryTest {
                 { _ in },
                 {
                     $0.onRequest = {
-                        $0.respond($3, with: HTTPResponse(status: 200, headers: [.init("X", "a\r\nEvil: 1")]))
+                        $0.respond($3, with: Response(status: 200, headers: [.init("X", "a\r\nEvil: 1")]))
                     }
                 },
                 { test in

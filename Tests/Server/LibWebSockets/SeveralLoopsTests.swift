@@ -1,3 +1,4 @@
+import CallPorts
 import Foundation
 import LibWebSockets
 import ServerTesting

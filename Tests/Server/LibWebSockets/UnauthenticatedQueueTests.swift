@@ -1,3 +1,4 @@
+import CallPorts
 import Glibc
 import ServerTesting
 import Testing
@@ -141,7 +142,7 @@ extension EveryTest {
                 {
                     $0.onRequest = { server, head, _, exchange in
                         if head.path == "/known" { server.markAuthenticated(for: exchange) }
-                        server.respond(exchange, with: HTTPResponse(status: 200, body: Array("ok".utf8)))
+                        server.respond(exchange, with: Response(status: 200, body: Array("ok".utf8)))
                     }
                 }
             ) { test in

@@ -53,7 +53,7 @@ struct AttachedSocket: Equatable {
     }
 
     /// The socket as a new owner gets it; `nil` for a Socket.IO session.
-    func adopted(_ socket: EdgeSocketID, at now: Moment) -> AdoptedSocket? {
+    func adopted(_ socket: SocketID, at now: Moment) -> AdoptedSocket? {
         guard let principal else { return nil }
         return AdoptedSocket(
             socket,

@@ -4,7 +4,7 @@ extension Attachment {
     /// The inputs of an attachment.
     package enum Input: Equatable, Sendable {
         /// A socket of this node reports an event.
-        case event(EdgeEvent)
+        case event(SocketEvent)
         /// The node has an owner, in this ownership: another node over a link, or itself.
         case attached(OwnerEpoch)
         /// The node has no owner any more.
@@ -14,7 +14,7 @@ extension Attachment {
         /// The owner of this ownership has confirmed all events up to a number.
         case confirmed(OwnerEpoch, upTo: UInt64)
         /// The owner of this ownership has given a command.
-        case command(OwnerEpoch, OwnerCommand)
+        case command(OwnerEpoch, SocketCommand)
         /// The moment that ``Attachment/deadline`` named has come.
         case deadlineReached
     }
@@ -26,11 +26,11 @@ extension Attachment {
         /// Tell the owner that all sockets were brought.
         case adoptionComplete
         /// Pass an event with this number to the owner.
-        case pass(UInt64, EdgeEvent)
+        case pass(UInt64, SocketEvent)
         /// Carry out a command on a socket or a request of this node.
-        case carryOut(OwnerCommand)
+        case carryOut(SocketCommand)
         /// Respond to a request with 503 and `Retry-After: 1`, because its owner is gone.
-        case refuse(EdgeExchangeID)
+        case refuse(RequestID)
         /// Close sockets that send more, and refuse requests (`true`), or accept them again.
         case rejectInput(Bool)
         /// Report that the node is ready (`true`), or is not.

@@ -24,9 +24,9 @@ package struct Attachment: Sendable {
 
     /// The newest ownership to which the sockets have been attached.
     private var newestEpoch = OwnerEpoch.none
-    private var sockets: [EdgeSocketID: AttachedSocket] = [:]
+    private var sockets: [SocketID: AttachedSocket] = [:]
     /// The requests to which no owner has responded.
-    private var exchanges: Set<EdgeExchangeID> = []
+    private var exchanges: Set<RequestID> = []
     /// The number of the last event that was passed to an owner.
     ///
     /// It goes on counting with a new owner, so a confirmation that comes late from a lost link confirms nothing else.
@@ -52,7 +52,7 @@ package struct Attachment: Sendable {
     /// - mayBeInCall: Whether the socket was written entries of a call. The call may have ended since: only the owner
     ///   knows the calls.
     /// - isWelcome: Whether the socket was sent `welcome`, which is the first message on each socket.
-    package var socketsToDrain: [(id: EdgeSocketID, mayBeInCall: Bool, isWelcome: Bool)] {
+    package var socketsToDrain: [(id: SocketID, mayBeInCall: Bool, isWelcome: Bool)] {
         sockets.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { socket, state in
             state.isClosed || state.principal == nil ? nil : (socket, !state.seen.isEmpty, state.isWelcome)
         }
@@ -98,7 +98,7 @@ package struct Attachment: Sendable {
     // MARK: Events
 
     /// Records an event of a socket; returns `false` if no owner needs it.
-    private mutating func note(_ event: EdgeEvent, at now: Moment) -> Bool {
+    private mutating func note(_ event: SocketEvent, at now: Moment) -> Bool {
         switch event {
         case .opened(let socket, let principal, let device):
             sockets[socket] = AttachedSocket(principal: principal, device: device, openedAt: now)
@@ -126,7 +126,7 @@ package struct Attachment: Sendable {
         return true
     }
 
-    private mutating func pass(_ event: EdgeEvent, _ effects: inout [Effect]) {
+    private mutating func pass(_ event: SocketEvent, _ effects: inout [Effect]) {
         lastNumber += 1
         if event.needsConfirmation, let socket = event.socket, let place = sockets.index(forKey: socket) {
             // In place, because a socket's state is large.
@@ -136,7 +136,7 @@ package struct Attachment: Sendable {
         effects.append(.pass(lastNumber, event))
     }
 
-    private mutating func wait(_ event: EdgeEvent, at now: Moment, _ effects: inout [Effect]) {
+    private mutating func wait(_ event: SocketEvent, at now: Moment, _ effects: inout [Effect]) {
         closingAt = closingAt ?? now + ClusterLimits.closingAfter
         let state = event.socket.flatMap { sockets[$0] }
         guard waiting.admits(event, of: state) else { return refuse(event, &effects) }
@@ -149,7 +149,7 @@ package struct Attachment: Sendable {
     }
 
     /// Closes the socket of an event for which its sender's share has no room, or refuses the request.
-    private mutating func refuse(_ event: EdgeEvent, _ effects: inout [Effect]) {
+    private mutating func refuse(_ event: SocketEvent, _ effects: inout [Effect]) {
         refusedForShare += 1
         if let socket = event.socket {
             if let state = sockets[socket], state.waiting > 0 { waiting.remove(socket, of: state.principal?.user) }
@@ -226,7 +226,7 @@ package struct Attachment: Sendable {
         refuseRequests(&effects)
     }
 
-    private mutating func close(_ socket: EdgeSocketID, _ effects: inout [Effect]) {
+    private mutating func close(_ socket: SocketID, _ effects: inout [Effect]) {
         let isClosed = sockets.removeValue(forKey: socket)?.isClosed ?? true
         guard !isClosed else { return }
         effects.append(.carryOut(Self.closing(socket)))
@@ -240,13 +240,13 @@ package struct Attachment: Sendable {
     }
 
     /// The command that closes a socket because its owner is gone.
-    static func closing(_ socket: EdgeSocketID, discardingQueue: Bool = false) -> OwnerCommand {
+    static func closing(_ socket: SocketID, discardingQueue: Bool = false) -> SocketCommand {
         .close(socket, code: 1001, reason: "the server is moving; reconnect", discardingQueue: discardingQueue)
     }
 
     // MARK: Commands
 
-    private mutating func carryOut(_ command: OwnerCommand, of epoch: OwnerEpoch, _ effects: inout [Effect]) {
+    private mutating func carryOut(_ command: SocketCommand, of epoch: OwnerEpoch, _ effects: inout [Effect]) {
         // Only the owner to which the sockets are attached is obeyed, also while an earlier one still sends.
         guard epoch == self.epoch else { return }
         switch command {

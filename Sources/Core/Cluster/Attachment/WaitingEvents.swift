@@ -4,9 +4,9 @@ import CallPorts
 /// The events that wait for an owner, and how much of them is whose: one client must not take the room of all others.
 struct WaitingEvents {
     /// The events, in order; `nil` = the event was removed.
-    private var events: [EdgeEvent?] = []
+    private var events: [SocketEvent?] = []
     /// The places of each socket's events in `events`, in order.
-    private var places: [EdgeSocketID: [Int]] = [:]
+    private var places: [SocketID: [Int]] = [:]
     /// The number of events that were removed from `events`.
     private var removed = 0
     /// The bytes of all events.
@@ -19,7 +19,7 @@ struct WaitingEvents {
     ///
     /// An event is admitted while its sender's share is not used up, so that a message of the largest size always fits
     /// once. The end of a socket or of a request always waits: without it, the next owner would keep them open.
-    func admits(_ event: EdgeEvent, of socket: AttachedSocket?) -> Bool {
+    func admits(_ event: SocketEvent, of socket: AttachedSocket?) -> Bool {
         switch event {
         case .closed, .abandoned, .tooSlow, .ponged, .signOfLife: return true
         case .requested: return bytesOfRequests < ClusterLimits.waitingRequests
@@ -31,14 +31,14 @@ struct WaitingEvents {
     }
 
     /// Adds an event; `user` = the user of its socket, `nil` for a request or a Socket.IO session.
-    mutating func append(_ event: EdgeEvent, of user: UserID?) {
+    mutating func append(_ event: SocketEvent, of user: UserID?) {
         if let socket = event.socket { places[socket, default: []].append(events.count) }
         events.append(event)
         count(event.size, of: event, user)
     }
 
     /// Removes the events of a socket that this node has closed: its client sends again what it had sent.
-    mutating func remove(_ socket: EdgeSocketID, of user: UserID?) {
+    mutating func remove(_ socket: SocketID, of user: UserID?) {
         for place in places.removeValue(forKey: socket) ?? [] {
             guard let event = events[place] else { continue }
             count(-event.size, of: event, user)
@@ -60,12 +60,12 @@ struct WaitingEvents {
     }
 
     /// Removes and returns all events.
-    mutating func takeAll() -> [EdgeEvent] {
+    mutating func takeAll() -> [SocketEvent] {
         defer { self = WaitingEvents() }
         return events.compactMap(\.self)
     }
 
-    private mutating func count(_ size: Int, of event: EdgeEvent, _ user: UserID?) {
+    private mutating func count(_ size: Int, of event: SocketEvent, _ user: UserID?) {
         bytes += size
         if event.socket == nil {
             bytesOfRequests += size

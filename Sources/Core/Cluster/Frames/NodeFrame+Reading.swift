@@ -58,8 +58,8 @@ extension FieldReader {
         )
     }
 
-    fileprivate mutating func event() throws(NodeFrameError) -> EdgeEvent {
-        guard let kind = EdgeEvent.Kind(rawValue: try byte("event.kind")) else {
+    fileprivate mutating func event() throws(NodeFrameError) -> SocketEvent {
+        guard let kind = SocketEvent.Kind(rawValue: try byte("event.kind")) else {
             throw NodeFrameError("event.kind", .unknown)
         }
         switch kind {
@@ -92,8 +92,8 @@ extension FieldReader {
         }
     }
 
-    fileprivate mutating func command() throws(NodeFrameError) -> OwnerCommand {
-        guard let kind = OwnerCommand.Kind(rawValue: try byte("command.kind")) else {
+    fileprivate mutating func command() throws(NodeFrameError) -> SocketCommand {
+        guard let kind = SocketCommand.Kind(rawValue: try byte("command.kind")) else {
             throw NodeFrameError("command.kind", .unknown)
         }
         switch kind {
@@ -122,11 +122,11 @@ extension FieldReader {
         }
     }
 
-    private mutating func response() throws(NodeFrameError) -> EdgeResponse {
+    private mutating func response() throws(NodeFrameError) -> Response {
         let status = try number("respond.status", as: UInt16.self)
         guard (200...599).contains(status) else { throw NodeFrameError("respond.status", .invalid) }
-        return EdgeResponse(
-            status: status,
+        return Response(
+            status: Int(status),
             contentType: try optionalText("respond.contentType"),
             headers: try fields("respond.headers"),
             body: try data("respond.body", atMost: ClusterLimits.frameBytes),
@@ -134,9 +134,9 @@ extension FieldReader {
         )
     }
 
-    private mutating func problem() throws(NodeFrameError) -> EdgeResponse.Problem? {
+    private mutating func problem() throws(NodeFrameError) -> Response.Problem? {
         guard try flag("respond.problem") else { return nil }
-        return EdgeResponse.Problem(code: try text("problem.code"), message: try text("problem.message"))
+        return Response.Problem(code: try text("problem.code"), message: try text("problem.message"))
     }
 
     fileprivate mutating func adopted() throws(NodeFrameError) -> AdoptedSocket {
@@ -150,12 +150,12 @@ extension FieldReader {
         )
     }
 
-    private mutating func socket(_ field: StaticString) throws(NodeFrameError) -> EdgeSocketID {
-        EdgeSocketID(rawValue: try number(field))
+    private mutating func socket(_ field: StaticString) throws(NodeFrameError) -> SocketID {
+        SocketID(rawValue: try number(field))
     }
 
-    private mutating func exchange(_ field: StaticString) throws(NodeFrameError) -> EdgeExchangeID {
-        EdgeExchangeID(rawValue: try number(field))
+    private mutating func exchange(_ field: StaticString) throws(NodeFrameError) -> RequestID {
+        RequestID(rawValue: try number(field))
     }
 
     private mutating func device(_ field: StaticString) throws(NodeFrameError) -> DeviceID? {
@@ -175,8 +175,8 @@ extension FieldReader {
         }
     }
 
-    private mutating func head() throws(NodeFrameError) -> EdgeRequestHead {
-        EdgeRequestHead(
+    private mutating func head() throws(NodeFrameError) -> RequestHead {
+        RequestHead(
             method: try text("head.method"),
             path: try text("head.path"),
             query: try fields("head.query"),
@@ -188,16 +188,16 @@ extension FieldReader {
                 try reader.text("head.protocols")
             },
             isTLS: try flag("head.isTLS"),
-            clientNetwork: EdgeRequestHead.ClientNetwork(
+            clientNetwork: ClientNetwork(
                 high: try number("head.clientNetwork"),
                 low: try number("head.clientNetwork")
             )
         )
     }
 
-    private mutating func fields(_ field: StaticString) throws(NodeFrameError) -> [EdgeRequestHead.Field] {
+    private mutating func fields(_ field: StaticString) throws(NodeFrameError) -> [HTTPField] {
         try list(field) { reader throws(NodeFrameError) in
-            EdgeRequestHead.Field(try reader.text("field.name"), try reader.text("field.value"))
+            HTTPField(try reader.text("field.name"), try reader.text("field.value"))
         }
     }
 

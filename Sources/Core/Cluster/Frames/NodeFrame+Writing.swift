@@ -83,7 +83,7 @@ extension NodeFrame {
     }
 }
 
-extension EdgeEvent {
+extension SocketEvent {
     enum Kind: UInt8 {
         case opened = 1
         case openedSocketIO = 2
@@ -97,7 +97,7 @@ extension EdgeEvent {
     }
 }
 
-extension OwnerCommand {
+extension SocketCommand {
     enum Kind: UInt8 {
         case send = 1
         case ping = 2
@@ -120,7 +120,7 @@ extension FrameWriter {
         data(hello.challenge)
     }
 
-    fileprivate mutating func event(_ event: EdgeEvent) {
+    fileprivate mutating func event(_ event: SocketEvent) {
         switch event {
         case .opened(let socket, let principal, let device):
             begin(.opened, socket)
@@ -141,22 +141,22 @@ extension FrameWriter {
             begin(.closed, socket)
             optional(code) { $0.number($1) }
         case .requested(let exchange, let head, let body):
-            byte(EdgeEvent.Kind.requested.rawValue)
+            byte(SocketEvent.Kind.requested.rawValue)
             number(exchange.rawValue)
             self.head(head)
             data(body)
         case .abandoned(let exchange):
-            byte(EdgeEvent.Kind.abandoned.rawValue)
+            byte(SocketEvent.Kind.abandoned.rawValue)
             number(exchange.rawValue)
         }
     }
 
-    private mutating func begin(_ kind: EdgeEvent.Kind, _ socket: EdgeSocketID) {
+    private mutating func begin(_ kind: SocketEvent.Kind, _ socket: SocketID) {
         byte(kind.rawValue)
         number(socket.rawValue)
     }
 
-    fileprivate mutating func command(_ command: OwnerCommand) {
+    fileprivate mutating func command(_ command: SocketCommand) {
         switch command {
         case .send(let message, let socket, let marks):
             begin(.send, socket.rawValue)
@@ -178,7 +178,7 @@ extension FrameWriter {
             text(device.text)
         case .respond(let exchange, let response):
             begin(.respond, exchange.rawValue)
-            number(response.status)
+            number(UInt16(clamping: response.status))
             optional(response.contentType) { $0.text($1) }
             fields(response.headers)
             data(response.body)
@@ -188,13 +188,13 @@ extension FrameWriter {
             }
         case .markAuthenticated(let exchange): begin(.markAuthenticated, exchange.rawValue)
         case .revoke(let user, let moment):
-            byte(OwnerCommand.Kind.revoke.rawValue)
+            byte(SocketCommand.Kind.revoke.rawValue)
             text(user.text)
             number(moment.milliseconds)
         }
     }
 
-    private mutating func begin(_ kind: OwnerCommand.Kind, _ target: UInt64) {
+    private mutating func begin(_ kind: SocketCommand.Kind, _ target: UInt64) {
         byte(kind.rawValue)
         number(target)
     }
@@ -215,7 +215,7 @@ extension FrameWriter {
         }
     }
 
-    private mutating func head(_ head: EdgeRequestHead) {
+    private mutating func head(_ head: RequestHead) {
         text(head.method)
         text(head.path)
         fields(head.query)
@@ -228,7 +228,7 @@ extension FrameWriter {
         number(head.clientNetwork.low)
     }
 
-    private mutating func fields(_ fields: [EdgeRequestHead.Field]) {
+    private mutating func fields(_ fields: [HTTPField]) {
         list(fields) { writer, field in
             writer.text(field.name)
             writer.text(field.value)

@@ -20,11 +20,11 @@ package enum NodeFrame: Equatable, Sendable {
     /// The owner's store stands still, or works again.
     case storeStalled(Bool)
     /// An event of the edge; its number is higher than the one before it, also on a new link.
-    case event(UInt64, EdgeEvent)
+    case event(UInt64, SocketEvent)
     /// All events up to this number have been handled, and what they changed is durable.
     case confirmed(upTo: UInt64)
     /// A command of the owner.
-    case command(OwnerCommand)
+    case command(SocketCommand)
     /// A socket that the edge brings.
     indirect case adopt(AdoptedSocket)
     /// The edge has brought all its sockets.

@@ -178,7 +178,7 @@ extension NodeMachine {
         }
     }
 
-    private mutating func sendToOwner(_ number: UInt64, _ event: EdgeEvent, _ effects: inout [Effect]) {
+    private mutating func sendToOwner(_ number: UInt64, _ event: SocketEvent, _ effects: inout [Effect]) {
         guard let link = ownerLink else {
             // This node has become the owner itself.
             return decide(event, over: 0, &effects)
@@ -192,8 +192,8 @@ extension NodeMachine {
 
     /// Ends what is too large for a frame: a frame has room for all but odd requests and tokens.
     mutating func tooLarge(
-        _ event: EdgeEvent,
-        _ response: EdgeResponse,
+        _ event: SocketEvent,
+        _ response: Response,
         _ now: Moment,
         _ effects: inout [Effect]
     ) {
@@ -211,7 +211,7 @@ extension NodeMachine {
     // MARK: Events of this node's sockets
 
     mutating func socketEvent(
-        _ event: EdgeEvent,
+        _ event: SocketEvent,
         _ isLinkFull: Bool,
         _ now: Moment,
         _ effects: inout [Effect]

@@ -71,11 +71,11 @@ extension NodeMachine {
         /// A link has ended, but not by an effect of this node. `peer` = the other side's hello, if it has come.
         indirect case linkEnded(LinkID, LinkEnd, peer: Hello?)
         /// An event has no room in a frame. `response` answers it, if it is a request.
-        indirect case eventTooLarge(EdgeEvent, response: EdgeResponse)
+        indirect case eventTooLarge(SocketEvent, response: Response)
 
         // From this node's sockets, while another node, or none, owns the calls.
         /// A socket or a request reports an event. `isLinkFull` = too much waits for the owner to read.
-        case socketEvent(EdgeEvent, isLinkFull: Bool)
+        case socketEvent(SocketEvent, isLinkFull: Bool)
 
         // Revocations.
         /// This node's operator revokes the tokens of a user that were issued up to a moment of this node's clock.
@@ -119,12 +119,12 @@ extension NodeMachine {
         /// Drop the calls without committing anything.
         case dropCalls
         /// Pass an event to the switchboard; the link is 0 for this node's own sockets.
-        case decide(EdgeEvent, link: Int)
+        case decide(SocketEvent, link: Int)
         /// Give the switchboard a socket that it has not opened itself.
         indirect case adopt(AdoptedSocket, link: Int)
         /// Tell the node of a socket which id the switchboard has given the device of its client, so that the client
         /// keeps the id under the next owner.
-        case assignDevice(EdgeSocketID, link: Int)
+        case assignDevice(SocketID, link: Int)
         /// Send the revocations that the switchboard knows over a new link.
         case sendRevocations(LinkID)
         /// Revoke, and pass in ``Input/revocationDurable(_:)`` once that is durable.
@@ -132,9 +132,9 @@ extension NodeMachine {
 
         // On this node's sockets.
         /// Carry out a command of the owner on a socket or a request of this node; its moment is of this node's clock.
-        case carryOut(OwnerCommand)
+        case carryOut(SocketCommand)
         /// Respond to a request with 503 and `Retry-After: 1`, because there is no owner at present.
-        case refuseRequest(EdgeExchangeID)
+        case refuseRequest(RequestID)
         /// Tell these sockets when to reconnect, close all sockets, and refuse all requests.
         case closeOwnSockets([DrainedSocket])
         /// End the run: the process is to begin anew.
@@ -150,7 +150,7 @@ extension NodeMachine {
     /// A socket of this node that is told when to reconnect.
     package struct DrainedSocket: Equatable, Sendable {
         /// The socket.
-        package let socket: EdgeSocketID
+        package let socket: SocketID
         /// Whether the socket was written entries of a call.
         package let mayBeInCall: Bool
         /// Whether the socket was sent `welcome`, the first message on each socket.

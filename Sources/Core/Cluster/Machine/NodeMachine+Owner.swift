@@ -1,5 +1,5 @@
 package import CallCore
-import CallPorts
+package import CallPorts
 
 /// The node as the owner: the links of the other nodes, and the beginning and the end of the ownership.
 extension NodeMachine {
@@ -36,7 +36,7 @@ extension NodeMachine {
             effects.append(.revoke(revocation, before: revocation.moment + clockLag))
         }
         revocations = []
-        var waiting: [(link: Int, number: UInt64, event: EdgeEvent)] = []
+        var waiting: [(link: Int, number: UInt64, event: SocketEvent)] = []
         swap(&waiting, &eventsBeforeServing)
         for one in waiting { decide(one.event, one.number, over: one.link, &effects) }
         effects.append(.note(.serves(links: edges.count)))
@@ -132,14 +132,14 @@ extension NodeMachine {
     // MARK: Events
 
     /// Decides an event of another node, and records its number, which is confirmed later.
-    private mutating func decide(_ event: EdgeEvent, _ number: UInt64, over link: Int, _ effects: inout [Effect]) {
+    private mutating func decide(_ event: SocketEvent, _ number: UInt64, over link: Int, _ effects: inout [Effect]) {
         guard edges[link] != nil else { return }
         decide(event, over: link, &effects)
         edges[link]?.confirmations.handled = number
     }
 
     /// Decides an event of a link; 0 = of this node.
-    mutating func decide(_ event: EdgeEvent, over link: Int, _ effects: inout [Effect]) {
+    mutating func decide(_ event: SocketEvent, over link: Int, _ effects: inout [Effect]) {
         switch event {
         case .opened(let socket, let principal, let device):
             edges[link]?.sockets.insert(socket)
@@ -204,7 +204,7 @@ extension NodeMachine {
     /// Records the response to a request of another node.
     package mutating func responded(to exchange: UInt64) {
         edges[LinkNumber.link(of: exchange)]?.exchanges
-            .remove(EdgeExchangeID(rawValue: LinkNumber.edgeNumber(exchange)))
+            .remove(RequestID(rawValue: LinkNumber.edgeNumber(exchange)))
     }
 
     mutating func revocationDurable(_ revocation: PendingRevocation, _ effects: inout [Effect]) {

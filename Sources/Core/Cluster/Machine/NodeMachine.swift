@@ -16,8 +16,8 @@ package struct NodeMachine: Sendable {
         let link: LinkID
         let node: NodeID
         /// The node's open sockets and its requests without a response, by the node's own numbers.
-        var sockets: Set<EdgeSocketID> = []
-        var exchanges: Set<EdgeExchangeID> = []
+        var sockets: Set<SocketID> = []
+        var exchanges: Set<RequestID> = []
         /// The node's events that were handled, and what was confirmed of them.
         var confirmations = EventConfirmations()
         /// The mark of the frame that follows, and its receiver.
@@ -42,7 +42,7 @@ package struct NodeMachine: Sendable {
     /// The links that other nodes have opened, by their ``LinkNumber``.
     var edges: [Int: Edge] = [:]
     /// The events of other nodes that wait until this node serves as the owner, in order.
-    var eventsBeforeServing: [(link: Int, number: UInt64, event: EdgeEvent)] = []
+    var eventsBeforeServing: [(link: Int, number: UInt64, event: SocketEvent)] = []
     /// Whether the calls of a claim were read, and the node has not begun with them.
     var hasUnusedClaim = false
     /// The revocations by this node's operator that the owner has not made durable yet.

@@ -5,7 +5,7 @@ import DequeModule
 
 /// One connection of a device.
 final class Connection {
-    let id: ConnectionID
+    let id: SocketID
     /// The verified identity of the client; renewed by `auth`.
     var principal: Principal { didSet { madeSource = nil } }
     /// The device, with the newest token that it presented.
@@ -77,7 +77,7 @@ final class Connection {
     var isBound = false
 
     init(
-        id: ConnectionID,
+        id: SocketID,
         principal: Principal,
         device: DeviceIdentity,
         isNamed: Bool,

@@ -1,8 +1,9 @@
 import CallCore
+import CallPorts
 
 /// The open connections: by number, by user, by the rooms in which they are present and by the users that they watch.
 struct ConnectionRegistry {
-    private var byID: [ConnectionID: Connection] = [:]
+    private var byID: [SocketID: Connection] = [:]
     /// The connections of each user, oldest first.
     private var byUser: [UserID: [Connection]] = [:]
     /// The connections present in each room, in the order in which they entered.
@@ -20,7 +21,7 @@ struct ConnectionRegistry {
     var all: [Connection] { byID.values.sorted { $0.id.rawValue < $1.id.rawValue } }
 
     @inline(__always)
-    subscript(id: ConnectionID) -> Connection? { byID[id] }
+    subscript(id: SocketID) -> Connection? { byID[id] }
 
     /// Returns a user's connections, oldest first.
     @inline(__always)
@@ -36,7 +37,7 @@ struct ConnectionRegistry {
 
     /// Removes a connection from the lists by number and by user; the connection stays in its rooms, and keeps
     /// watching.
-    mutating func remove(_ id: ConnectionID) -> Connection? {
+    mutating func remove(_ id: SocketID) -> Connection? {
         guard let connection = byID.removeValue(forKey: id) else { return nil }
         byUser.remove(connection, from: connection.user)
         return connection

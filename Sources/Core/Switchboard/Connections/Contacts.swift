@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import DequeModule
 
 /// The pairs of users that have had a call or exchanged a text: only they may see each other's presence (protocol,
@@ -10,15 +11,15 @@ struct Contacts {
     /// A reply that a connection awaits until the store has found the contacts of its user.
     enum PendingReply {
         /// The reply to a frame that asks whether a user is online, with the `id` of the frame.
-        case presence(ConnectionID, UserID, SignalID?)
+        case presence(SocketID, UserID, SignalID?)
         /// The presence of the users that the connection watches. When the connection asked for it, the store could not
         /// be read.
-        case watchedPresence(ConnectionID)
+        case watchedPresence(SocketID)
         /// The presence of all contacts, for an app that shows a list of contacts and does not ask for each of them.
-        case everybody(ConnectionID)
+        case everybody(SocketID)
 
         /// The connection that waits.
-        var connection: ConnectionID {
+        var connection: SocketID {
             switch self {
             case .presence(let id, _, _), .watchedPresence(let id), .everybody(let id): id
             }

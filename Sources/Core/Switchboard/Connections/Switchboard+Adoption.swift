@@ -1,5 +1,5 @@
 package import CallCore
-import CallPorts
+package import CallPorts
 
 /// Adoption: a connection continues under a new owner of the calls, and its client notices nothing.
 extension Switchboard {
@@ -7,7 +7,7 @@ extension Switchboard {
     ///
     /// An adoption is no sign of life of the device: the connection may be half open.
     mutating func adopted(
-        _ id: ConnectionID,
+        _ id: SocketID,
         _ principal: Principal,
         device: DeviceID?,
         assigned: DeviceID?,
@@ -45,5 +45,5 @@ extension Switchboard {
     }
 
     /// Returns the id of a connection's device: its client's own, or the one that was given to it and is in its welcome.
-    package func device(of id: ConnectionID) -> DeviceID? { connections[id]?.device.id }
+    package func device(of id: SocketID) -> DeviceID? { connections[id]?.device.id }
 }

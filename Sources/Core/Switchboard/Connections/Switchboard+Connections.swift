@@ -5,7 +5,7 @@ import CallWire
 /// Connections: how they open, how they are checked for signs of life, and how they close.
 extension Switchboard {
     mutating func opened(
-        _ id: ConnectionID,
+        _ id: SocketID,
         _ principal: Principal,
         device: DeviceID?,
         seen: [LogIdentity: UInt64]? = nil
@@ -46,7 +46,7 @@ extension Switchboard {
     }
 
     /// Returns whether a connection of this principal may open; otherwise closes it.
-    mutating func mayOpen(_ id: ConnectionID, _ principal: Principal, isStateless: Bool) -> Bool {
+    mutating func mayOpen(_ id: SocketID, _ principal: Principal, isStateless: Bool) -> Bool {
         guard !connections.isDraining else {
             reject(id, isStateless: isStateless)
             return false
@@ -81,14 +81,14 @@ extension Switchboard {
     }
 
     /// Closes a connection of a user that has too many.
-    mutating func rejectAsTooMany(_ id: ConnectionID) {
+    mutating func rejectAsTooMany(_ id: SocketID) {
         countClose(4429)
         turn.out.append(.close(id, code: 4429, reason: "too many connections of this user", isLost: false))
     }
 
     /// Adds a connection to the registry.
     mutating func insert(
-        _ id: ConnectionID,
+        _ id: SocketID,
         _ principal: Principal,
         _ device: DeviceIdentity,
         isNamed: Bool,
@@ -140,7 +140,7 @@ extension Switchboard {
     ///
     /// The pong also counts as the pong to all earlier pings, because a client need not answer each ping (RFC 6455
     /// §5.5.3).
-    mutating func ponged(_ id: ConnectionID, _ number: UInt64) {
+    mutating func ponged(_ id: SocketID, _ number: UInt64) {
         guard let connection = connections[id], countSignOfLife(connection) else { return }
         // A pong to a ping of the former owner confirms nothing of what this owner has sent.
         if connection.isAdopted, number > connection.pings { return }
@@ -159,7 +159,7 @@ extension Switchboard {
     }
 
     /// Handles a sign of life that is neither a frame nor a numbered pong: an unsolicited pong, a ping, or a poll.
-    mutating func gaveSignOfLife(_ id: ConnectionID) {
+    mutating func gaveSignOfLife(_ id: SocketID) {
         if let connection = connections[id] { _ = countSignOfLife(connection) }
     }
 
@@ -226,7 +226,7 @@ extension Switchboard {
     /// Handles the closing of a connection.
     ///
     /// `isReplaced`: Whether the device has just opened another connection, and so needs no push.
-    mutating func closed(_ id: ConnectionID, isReplaced: Bool = false, code: UInt16? = nil) {
+    mutating func closed(_ id: SocketID, isReplaced: Bool = false, code: UInt16? = nil) {
         guard let connection = connections.remove(id) else { return }
         let now = turn.now
         trace(

@@ -1,5 +1,5 @@
 import CallCore
-import CallPorts
+package import CallPorts
 import CallWire
 
 /// Shutting down: every connection is closed, and its device is told when to reconnect.
@@ -36,7 +36,7 @@ extension Switchboard {
     }
 
     /// Closes a connection that was opened after draining had begun.
-    mutating func reject(_ id: ConnectionID, isStateless: Bool) {
+    mutating func reject(_ id: SocketID, isStateless: Bool) {
         let delay = reconnects.delayOfLatecomer(using: &ports.random)
         if !isStateless { turn.out.append(.send(id, ServerFrame.draining(reconnectAfterMs: delay))) }
         turn.out.append(.close(id, code: 1001, reason: ReconnectSchedule.reason(delay), isLost: false))
@@ -45,7 +45,7 @@ extension Switchboard {
     /// Returns the connections whose devices understand `draining`, and whether the user of each is in a call.
     ///
     /// A node that has released the calls closes its own connections itself.
-    package func connectionsToDrain() -> [(id: ConnectionID, isInCall: Bool)] {
+    package func connectionsToDrain() -> [(id: SocketID, isInCall: Bool)] {
         connections.all.compactMap { $0.isStateless ? nil : ($0.id, !calls.live(of: $0.user).isEmpty) }
     }
 }

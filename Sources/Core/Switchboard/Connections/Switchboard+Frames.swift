@@ -5,7 +5,7 @@ import JSON
 
 /// Frames received on connections.
 extension Switchboard {
-    mutating func received(_ frame: [UInt8], from id: ConnectionID) {
+    mutating func received(_ frame: [UInt8], from id: SocketID) {
         guard let connection = connections[id] else { return }
         heard(connection)
         guard let message = parse(frame, from: connection) else { return }
@@ -146,7 +146,7 @@ extension Switchboard {
         sendWhenDurable(.frame(connection.id, frame))
     }
 
-    mutating func verified(_ result: Result<Principal, WireError>, for id: ConnectionID, id name: SignalID?) {
+    mutating func verified(_ result: Result<Principal, WireError>, for id: SocketID, id name: SignalID?) {
         guard let connection = connections[id] else { return }
         defer { endPendingFrame(connection) }
         switch result {

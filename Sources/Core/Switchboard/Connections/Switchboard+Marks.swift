@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 /// Reports two facts about a connection for the next owner of the calls: the newest entry of each log that was sent to
 /// it, and whether it has state that no other owner can restore.
@@ -42,7 +43,7 @@ extension Switchboard {
     }
 
     /// Handles the commit of the last change that a frame has caused.
-    mutating func settled(_ id: ConnectionID) {
+    mutating func settled(_ id: SocketID) {
         guard let connection = connections[id] else { return }
         connection.pendingFrames -= 1
         updateBond(of: connection)

@@ -72,7 +72,7 @@ struct TimelineWatch {
 
 /// A watch whose replay is being read from the store.
 struct PendingWatch {
-    let connection: ConnectionID
+    let connection: SocketID
     /// The number of the watch on the connection.
     let number: UInt64
     /// The `id` of the client's frame.

@@ -8,14 +8,14 @@ extension Switchboard {
     package enum Input: Sendable {
         // From connections.
         /// A connection was opened by a verified user; `device` is the device that the address names.
-        indirect case opened(ConnectionID, Principal, device: DeviceID?)
+        indirect case opened(SocketID, Principal, device: DeviceID?)
         /// A connection was opened as in ``opened(_:_:device:)``, by a client without a cursor, which must not be sent
         /// any entry twice.
         ///
         /// A connection that names no device belongs to the device that its token stands for, as a request does
         /// (``Switchboard/deviceIdentity(opening:)``). `seen` is the newest `seq` of each log that is known to have
         /// reached the device.
-        indirect case joined(ConnectionID, Principal, device: DeviceID?, seen: [LogIdentity: UInt64])
+        indirect case joined(SocketID, Principal, device: DeviceID?, seen: [LogIdentity: UInt64])
         /// A connection that an earlier owner of the calls had opened and welcomed continues here.
         ///
         /// `device` is the device that the address named, `assigned` the id that an earlier owner has given the device
@@ -23,7 +23,7 @@ extension Switchboard {
         /// was opened. `seen` is the newest mark of each log (``Output/marked(_:_:seq:)``): the log is replayed from
         /// behind it, and a log without a mark is replayed whole. A connection that was bound (``Output/bound(_:_:)``) must not be adopted.
         indirect case adopted(
-            ConnectionID,
+            SocketID,
             Principal,
             device: DeviceID?,
             assigned: DeviceID?,
@@ -31,15 +31,15 @@ extension Switchboard {
             seen: [CallNumber: UInt64]
         )
         /// A text frame was received; it is valid UTF-8.
-        case received(ConnectionID, [UInt8])
+        case received(SocketID, [UInt8])
         /// The pong to the ping of this number was received: the ping and all that was written before it have arrived.
-        case ponged(ConnectionID, UInt64)
+        case ponged(SocketID, UInt64)
         /// A connection gave a sign of life that is neither a frame nor a numbered pong.
-        case signOfLife(ConnectionID)
+        case signOfLife(SocketID)
         /// The connection is closed; `code` = the close code, if it is known.
-        case closed(ConnectionID, code: UInt16? = nil)
+        case closed(SocketID, code: UInt16? = nil)
         /// The result of verifying a token that a client presented on its open connection.
-        indirect case verified(ConnectionID, id: SignalID?, Result<Principal, WireError>)
+        indirect case verified(SocketID, id: SignalID?, Result<Principal, WireError>)
 
         // From requests.
         /// A request of a verified user was received.
@@ -67,27 +67,27 @@ extension Switchboard {
     /// The outputs of a switchboard, which its owner carries out in order.
     package enum Output: Sendable {
         /// Send a frame; its first `Frame.headroom` bytes are left free for the transport's header.
-        case send(ConnectionID, [UInt8])
+        case send(SocketID, [UInt8])
         /// The next output sends a connection the entry `seq` of this call's log; it replaces the log's earlier mark.
         ///
         /// Such outputs come only under ``Policy/marksLogs``. The marks of a connection tell the next owner of the calls
         /// what the connection was written (``Input/adopted(_:_:device:assigned:openFor:seen:)``).
-        case marked(ConnectionID, CallNumber, seq: UInt64)
+        case marked(SocketID, CallNumber, seq: UInt64)
         /// From now on a connection has state that the next owner of the calls cannot restore (`true`), or it has none
         /// any more (`false`).
         ///
         /// The state is a room, a watched user, a renewed token, or a frame whose acknowledgement is still to come
         /// although its changes are durable. Such outputs come only under ``Policy/marksLogs``.
-        case bound(ConnectionID, Bool)
+        case bound(SocketID, Bool)
         /// Send a ping with this number, after the frames that were sent before. Only the last of a connection's pings
         /// in one turn need be sent.
-        case ping(ConnectionID, UInt64)
+        case ping(SocketID, UInt64)
         /// Close a connection; `isLost` = do not wait for its queue to be sent.
-        case close(ConnectionID, code: UInt16, reason: String, isLost: Bool)
+        case close(SocketID, code: UInt16, reason: String, isLost: Bool)
         /// Send the response to a request.
         case reply(RequestID, Reply)
         /// Verify a token that a client presented on its open connection; ``Input/verified(_:id:_:)`` follows.
-        case verify(ConnectionID, id: SignalID?, token: String)
+        case verify(SocketID, id: SignalID?, token: String)
         /// Store these changes; `StoreReport.committed(upTo:)` follows.
         case commit([Change], Ticket)
         /// Send a query to the store; `StoreReport.queryResult(_:_:)` follows.

@@ -23,18 +23,18 @@ extension Switchboard {
     package enum TraceNote: Equatable, Sendable {
         // Reported with the detail `connections` and with the detail `calls`.
         /// A connection was opened, by this device; `isNamed` = the client named the device.
-        case opened(ConnectionID, UserID, DeviceID, isNamed: Bool)
+        case opened(SocketID, UserID, DeviceID, isNamed: Bool)
         /// The server closes a connection.
-        case closing(ConnectionID, code: UInt16, reason: String)
+        case closing(SocketID, code: UInt16, reason: String)
         /// A connection was closed; `code` = the close code, if it is known; `openFor` = the time for which the
         /// connection was open.
-        case closed(ConnectionID, UserID, DeviceID, code: UInt16?, openFor: Moment.Duration)
+        case closed(SocketID, UserID, DeviceID, code: UInt16?, openFor: Moment.Duration)
         /// A connection has so many unconfirmed bytes that signals and texts to it may be refused.
-        case backlogged(ConnectionID, bytes: Int)
+        case backlogged(SocketID, bytes: Int)
         /// A connection has caught up.
-        case caughtUp(ConnectionID)
+        case caughtUp(SocketID)
         /// A frame was refused.
-        case refusedFrame(ConnectionID, CallID?, WireError)
+        case refusedFrame(SocketID, CallID?, WireError)
         /// A request was refused.
         case refusedRequest(RequestID, WireError)
         /// A query to the store failed.
@@ -57,7 +57,7 @@ extension Switchboard {
     /// The origin of a signal, or the destination of its acknowledgement.
     package enum Origin: Equatable, Sendable {
         /// A connection.
-        case connection(ConnectionID)
+        case connection(SocketID)
         /// A request.
         case request(RequestID)
     }
@@ -88,7 +88,7 @@ extension Switchboard {
         /// The call was given an input, which may be a signal of a device.
         case input(LogWord, DeviceID?)
         /// A new entry of the log was sent to these connections; an empty list = to no connection.
-        case relayed(seq: UInt64, EntryKind, to: [ConnectionID])
+        case relayed(seq: UInt64, EntryKind, to: [SocketID])
         /// A signal was accepted; `waits` = its acknowledgement waits until the changes are durable.
         case acknowledged(seq: UInt64, to: Origin, waits: Bool)
         /// The call core refused a signal.
@@ -96,7 +96,7 @@ extension Switchboard {
         /// A fetch got its response.
         case fetched(RequestID)
         /// A connection was sent an entry of the log that it may have missed.
-        case replayed(ConnectionID, seq: UInt64)
+        case replayed(SocketID, seq: UInt64)
         /// An event of this name was added to the timeline.
         case event(String, DeviceID?)
         /// The call's timer fired.

@@ -43,12 +43,12 @@ enum Awaited: Hashable, Comparable {
 struct ParkedWork {
     enum Work {
         case signal(SignalMessage, id: SignalID?, Connection)
-        case sync([CallID: ClientMessage.Cursor], id: SignalID?, ConnectionID)
+        case sync([CallID: ClientMessage.Cursor], id: SignalID?, SocketID)
         case request(RequestID, Principal, Switchboard.Request)
         case timeline(RequestID, Principal, CallRecord, [TimelineRecord])
         case watch(PendingWatch, CallRecord, [TimelineRecord])
         /// Notify a device that has connected of the calls that ended while it was away.
-        case endNotices(ConnectionID)
+        case endNotices(SocketID)
         /// Remove a call that can no longer be fetched.
         case expiry(CallNumber)
     }
@@ -138,9 +138,9 @@ struct PendingQueries {
     ///
     /// `notices` are the connections whose devices were to be notified of the call's end. They are still notified of
     /// the ends of other calls.
-    mutating func cancel(_ awaited: Awaited) -> (failed: [ParkedWork.Work], notices: [ConnectionID]) {
+    mutating func cancel(_ awaited: Awaited) -> (failed: [ParkedWork.Work], notices: [SocketID]) {
         var failed: [ParkedWork.Work] = []
-        var notices: [ConnectionID] = []
+        var notices: [SocketID] = []
         for place in finishReading(awaited) {
             if case .endNotices(let id)? = parked[place]?.work {
                 guard parked[place]?.awaited.remove(awaited) != nil else { continue }

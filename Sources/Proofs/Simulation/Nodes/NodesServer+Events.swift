@@ -84,17 +84,17 @@ extension NodesServer {
         case .arrived(let link, let end, let message): arrived(message, over: link, at: end, node)
         case .socketOpened(let index): socketOpened(index, at: node)
         case .socketReceived(let index, let frame):
-            socketEvent(.received(EdgeSocketID(rawValue: UInt64(index)), frame), at: node)
+            socketEvent(.received(SocketID(rawValue: UInt64(index)), frame), at: node)
         case .socketPonged(let index, let ping):
-            socketEvent(.ponged(EdgeSocketID(rawValue: UInt64(index)), ping), at: node)
+            socketEvent(.ponged(SocketID(rawValue: UInt64(index)), ping), at: node)
         case .socketClosed(let index):
             guard node.sockets.remove(index) != nil else { return }
             network.links[index].isOpenAtNode = false
-            socketEvent(.closed(EdgeSocketID(rawValue: UInt64(index)), code: nil), at: node)
+            socketEvent(.closed(SocketID(rawValue: UInt64(index)), code: nil), at: node)
         case .requested(let index):
             node.exchanges.insert(index)
-            let id = EdgeExchangeID(rawValue: UInt64(index))
-            socketEvent(.requested(id, EdgeRequestHead(path: ""), body: []), at: node)
+            let id = RequestID(rawValue: UInt64(index))
+            socketEvent(.requested(id, RequestHead(path: ""), body: []), at: node)
         case .ownerTimer: if node === owner, node.isServing { turns.serve(.deadlineReached) }
         case .pushArrives(let push, let run): pushArrives(push, run, node)
         case .pushResult(let id, let result, let run): if node === owner { turns.pushResult(run, id, result) }
@@ -103,7 +103,7 @@ extension NodesServer {
     }
 
     /// Handles an event of this node's sockets, as `Gateway` does.
-    private func socketEvent(_ event: EdgeEvent, at node: SimulatedNode) {
+    private func socketEvent(_ event: SocketEvent, at node: SimulatedNode) {
         if node.passesEventsOn {
             pass(.socketEvent(event, isLinkFull: false), to: node)
         } else {
@@ -120,7 +120,7 @@ extension NodesServer {
         network.links[index].isOpenAtNode = true
         node.sockets.insert(index)
         log("\(device.id.text) opens socket \(index) at \(node.name)")
-        socketEvent(.opened(EdgeSocketID(rawValue: UInt64(index)), device.principal, device: device.id), at: node)
+        socketEvent(.opened(SocketID(rawValue: UInt64(index)), device.principal, device: device.id), at: node)
     }
 
     /// Handles a push that a node hands to the network; that of a deposed owner may still be on its way.

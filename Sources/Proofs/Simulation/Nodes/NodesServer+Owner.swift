@@ -8,7 +8,7 @@ import Switchboard
 /// The node as the owner, which may be deposed without knowing it: the inputs and outputs of its switchboard.
 extension NodesServer {
     /// Passes an event of a link to the switchboard, as `Gateway` does; 0 = of this node.
-    func decideEvent(_ event: EdgeEvent, over link: Int, at node: SimulatedNode) {
+    func decideEvent(_ event: SocketEvent, over link: Int, at node: SimulatedNode) {
         switch event {
         case .opened(let id, let principal, let device):
             let index = Int(id.rawValue)
@@ -29,8 +29,8 @@ extension NodesServer {
         }
     }
 
-    private func connection(_ index: Int, _ link: Int) -> ConnectionID {
-        ConnectionID(rawValue: LinkNumber.number(UInt64(index), on: link))
+    private func connection(_ index: Int, _ link: Int) -> SocketID {
+        SocketID(rawValue: LinkNumber.number(UInt64(index), on: link))
     }
 
     private func opened(_ index: Int) {
@@ -113,8 +113,8 @@ extension NodesServer {
         let index = LinkNumber.edgeNumber(id.rawValue)
         guard link > 0 else { return respond(Int(index), status: reply.status, body: reply.body, at: node) }
         node.machine.responded(to: id.rawValue)
-        let response = EdgeResponse(status: UInt16(clamping: reply.status), body: reply.body)
-        command(.respond(EdgeExchangeID(rawValue: index), response), to: id.rawValue, from: node)
+        let response = Response(status: reply.status, body: reply.body)
+        command(.respond(RequestID(rawValue: index), response), to: id.rawValue, from: node)
     }
 
     /// Passes an input to the switchboard of a node.
@@ -233,7 +233,7 @@ extension NodesServer {
 
     // MARK: Commands to sockets
 
-    private func pass(_ bytes: [UInt8], to id: ConnectionID, from node: SimulatedNode) {
+    private func pass(_ bytes: [UInt8], to id: SocketID, from node: SimulatedNode) {
         let link = LinkNumber.link(of: id.rawValue)
         let index = Int(LinkNumber.edgeNumber(id.rawValue))
         guard link > 0 else {
@@ -243,29 +243,29 @@ extension NodesServer {
             return
         }
         let marks = node.machine.marks(of: id.rawValue)
-        let command = OwnerCommand.send(Frame(withHeadroom: bytes), EdgeSocketID(rawValue: UInt64(index)), marks: marks)
+        let command = SocketCommand.send(Frame(withHeadroom: bytes), SocketID(rawValue: UInt64(index)), marks: marks)
         self.command(command, to: id.rawValue, from: node)
     }
 
     /// Tells a socket's node which id the device of its client has been given.
-    func assignDevice(to socket: EdgeSocketID, over link: Int, from node: SimulatedNode) {
-        let id = ConnectionID(rawValue: LinkNumber.number(socket.rawValue, on: link))
+    func assignDevice(to socket: SocketID, over link: Int, from node: SimulatedNode) {
+        let id = SocketID(rawValue: LinkNumber.number(socket.rawValue, on: link))
         let box = node === owner ? turns.switchboard : node.deposed?.switchboard
         if let device = box?.device(of: id) { command(.assign(socket, device), to: id.rawValue, from: node) }
     }
 
-    private func bind(_ id: ConnectionID, _ isBound: Bool, at node: SimulatedNode) {
-        command(.bind(EdgeSocketID(rawValue: LinkNumber.edgeNumber(id.rawValue)), isBound), to: id.rawValue, from: node)
+    private func bind(_ id: SocketID, _ isBound: Bool, at node: SimulatedNode) {
+        command(.bind(SocketID(rawValue: LinkNumber.edgeNumber(id.rawValue)), isBound), to: id.rawValue, from: node)
     }
 
-    private func ping(_ id: ConnectionID, _ number: UInt64, from node: SimulatedNode) {
-        let socket = EdgeSocketID(rawValue: LinkNumber.edgeNumber(id.rawValue))
+    private func ping(_ id: SocketID, _ number: UInt64, from node: SimulatedNode) {
+        let socket = SocketID(rawValue: LinkNumber.edgeNumber(id.rawValue))
         guard LinkNumber.link(of: id.rawValue) > 0 else { return carryOut(command: .ping(socket, number), at: node) }
         command(.ping(socket, number), to: id.rawValue, from: node)
     }
 
-    private func close(_ id: ConnectionID, code: UInt16, discardingQueue: Bool, from node: SimulatedNode) {
-        let socket = EdgeSocketID(rawValue: LinkNumber.edgeNumber(id.rawValue))
+    private func close(_ id: SocketID, code: UInt16, discardingQueue: Bool, from node: SimulatedNode) {
+        let socket = SocketID(rawValue: LinkNumber.edgeNumber(id.rawValue))
         guard LinkNumber.link(of: id.rawValue) > 0 else {
             return closeSocket(Int(socket.rawValue), code: code, at: node)
         }
@@ -273,7 +273,7 @@ extension NodesServer {
     }
 
     /// Sends a command to the node that has the socket or request of this number.
-    private func command(_ command: OwnerCommand, to number: UInt64, from node: SimulatedNode) {
+    private func command(_ command: SocketCommand, to number: UInt64, from node: SimulatedNode) {
         guard let id = node.machine.link(of: number), let (link, end) = node.links[id] else { return }
         nodeLinks.post(.frame(.command(command)), over: link, from: end)
     }

@@ -97,7 +97,7 @@ final class NodesServer: Part, ServerUnderTest {
         network.closeDown(index, code: code)
     }
 
-    func carryOut(command: OwnerCommand, at node: SimulatedNode) {
+    func carryOut(command: SocketCommand, at node: SimulatedNode) {
         switch command {
         case .send(let frame, let id, _):
             let index = Int(id.rawValue)

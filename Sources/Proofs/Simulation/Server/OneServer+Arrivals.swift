@@ -45,7 +45,7 @@ extension OneServer {
         network.links[index].heardAt = now
         checker.visit("socket opens", by: device, at: now)
         log("\(device.id.text) opens socket \(index)")
-        turns.serve(.opened(ConnectionID(rawValue: UInt64(index)), device.principal, device: device.id))
+        turns.serve(.opened(SocketID(rawValue: UInt64(index)), device.principal, device: device.id))
     }
 
     private func reachesServer(_ index: Int) -> Bool {
@@ -64,21 +64,21 @@ extension OneServer {
         // A signal with an `id` may arrive twice. Some frames are passed to the server again, which must change nothing
         // (I7).
         let comesTwice = isRepeatable && draws.network.percent(4)
-        turns.serve(.received(ConnectionID(rawValue: UInt64(index)), frame), repeatable: comesTwice)
+        turns.serve(.received(SocketID(rawValue: UInt64(index)), frame), repeatable: comesTwice)
     }
 
     private func ponged(_ index: Int, _ number: UInt64) {
         guard reachesServer(index) else { return }
         network.links[index].heardAt = now
         checker.confirm(index, by: network.device(of: index))
-        turns.serve(.ponged(ConnectionID(rawValue: UInt64(index)), number))
+        turns.serve(.ponged(SocketID(rawValue: UInt64(index)), number))
     }
 
     private func closed(_ index: Int) {
         guard turns.switchboard != nil, network.links[index].run == turns.run else { return }
         network.links[index].endAtServer(at: now)
         checker.visit("socket closes", by: network.device(of: index), at: now)
-        turns.serve(.closed(ConnectionID(rawValue: UInt64(index))), repeatable: draws.network.percent(10))
+        turns.serve(.closed(SocketID(rawValue: UInt64(index))), repeatable: draws.network.percent(10))
     }
 
     func closeExpired(_ link: Int) { if network.links[link].isOpenAtServer { network.closes(link, code: 4401) } }

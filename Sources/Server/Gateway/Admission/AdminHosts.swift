@@ -1,3 +1,4 @@
+import CallPorts
 import LibWebSockets
 
 /// The names by which the operators' listener may be addressed.
@@ -38,7 +39,7 @@ package struct AdminHosts: Sendable {
     ]
 
     /// The response to a request with another name.
-    static let refusal = HTTPResponse.problem(
+    static let refusal = Response.problem(
         403,
         code: "forbidden",
         message: "this Host is not allowed; see --admin-host"

@@ -1,3 +1,4 @@
+import CallPorts
 import LibWebSockets
 
 /// Decides which web pages may use the server, by the `Origin` that browsers send.
@@ -37,7 +38,7 @@ struct OriginPolicy: Sendable {
     /// `isSocketIO`: Whether the response is Engine.IO's. Old clients send every request with credentials, and browsers
     /// then demand `Access-Control-Allow-Credentials`, although the server reads no cookies. Elsewhere, an origin that
     /// is allowed only by `*` does not get that header: a proxy in front may read cookies.
-    func headers(for origin: String, isSocketIO: Bool = false) -> [HTTPResponse.Header] {
+    func headers(for origin: String, isSocketIO: Bool = false) -> [HTTPField] {
         guard Self.isPrintable(origin) else { return [] }
         return allowance(origin, isSocketIO: isSocketIO) + [
             .init("Vary", "Origin"),
@@ -52,7 +53,7 @@ struct OriginPolicy: Sendable {
     /// returned as they were asked for. A wildcard would not do: it is not valid for requests with credentials.
     ///
     /// There are none for an origin with a character outside printable ASCII.
-    func preflightHeaders(for head: RequestHead, isSocketIO: Bool) -> [HTTPResponse.Header] {
+    func preflightHeaders(for head: RequestHead, isSocketIO: Bool) -> [HTTPField] {
         guard let origin = head.origin, Self.isPrintable(origin) else { return [] }
         var names = Self.requestHeaders
         let known = Set(names.map { $0.lowercased() })
@@ -66,8 +67,8 @@ struct OriginPolicy: Sendable {
         ]
     }
 
-    private func allowance(_ origin: String, isSocketIO: Bool) -> [HTTPResponse.Header] {
-        let origins = HTTPResponse.Header("Access-Control-Allow-Origin", origin)
+    private func allowance(_ origin: String, isSocketIO: Bool) -> [HTTPField] {
+        let origins = HTTPField("Access-Control-Allow-Origin", origin)
         guard isSocketIO || !allowed.contains("*") || isNamed(origin) else { return [origins] }
         return [origins, .init("Access-Control-Allow-Credentials", "true")]
     }

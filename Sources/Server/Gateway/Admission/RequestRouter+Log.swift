@@ -1,3 +1,4 @@
+import CallPorts
 import CallWire
 import LibWebSockets
 import ServerLog
@@ -27,7 +28,7 @@ extension RequestRouter {
     }
 
     /// Logs why a request was refused.
-    func logRefused(_ head: RequestHead, as exchange: ExchangeID, _ fault: RoutingFault) {
+    func logRefused(_ head: RequestHead, as exchange: RequestID, _ fault: RoutingFault) {
         switch fault {
         case .wire(let error):
             logRefused(head, as: exchange, code: ServerText(error.code), why: ServerText(error.message))
@@ -44,11 +45,11 @@ extension RequestRouter {
     }
 
     /// Logs why a request of Engine.IO was refused.
-    func logRefused(_ head: RequestHead, as exchange: ExchangeID, _ refusal: EngineRefusal) {
+    func logRefused(_ head: RequestHead, as exchange: RequestID, _ refusal: EngineRefusal) {
         logRefused(head, as: exchange, code: ServerText("\(refusal)"), why: ServerText(refusal.message))
     }
 
-    private func logRefused(_ head: RequestHead, as exchange: ExchangeID, code: ServerText, why: ServerText) {
+    private func logRefused(_ head: RequestHead, as exchange: RequestID, code: ServerText, why: ServerText) {
         log.debug(
             "a request was refused",
             [
@@ -94,7 +95,7 @@ extension WorkerLoop {
         _ head: RequestHead,
         isUpgrade: Bool,
         on socket: SocketID,
-        _ problem: HTTPResponse.Problem
+        _ problem: Response.Problem
     ) {
         router.refusedRequests.count(problem.code)
         let fields: [LogField] = [
@@ -104,7 +105,7 @@ extension WorkerLoop {
         log.debug(isUpgrade ? "an upgrade was refused" : "a request was refused", fields)
     }
 
-    func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header] {
+    func refusalHeaders(for head: RequestHead) -> [HTTPField] {
         // No page is meant to read what the operators' listener sends.
         head.listener == Gateway.adminListener ? [] : router.refusalHeaders(for: head)
     }

@@ -9,7 +9,7 @@ extension RequestRouter {
     /// The result of the checks that a loop can make without the switchboard: a response to send at once, or the
     /// checked request.
     enum Routing {
-        case response(HTTPResponse)
+        case response(Response)
         case request(Request)
     }
 
@@ -22,7 +22,7 @@ extension RequestRouter {
     }
 
     /// Checks a request that arrived on any loop; `now` is the time against which a push's capability is checked.
-    func checkRequest(_ head: RequestHead, body: [UInt8], as exchange: ExchangeID, now: Moment) -> Routing {
+    func checkRequest(_ head: RequestHead, body: [UInt8], as exchange: RequestID, now: Moment) -> Routing {
         guard originPolicy.isAllowed(origin: head.origin, host: head.host) else {
             let error = WireError(.forbidden, "this Origin is not allowed")
             noteRefusedOrigin(of: head)

@@ -1,14 +1,15 @@
+import CallPorts
 import CallWire
 import LibWebSockets
 import SocketIO
 import Switchboard
 
 extension RequestRouter {
-    func response(to error: WireError, for origin: String?, isSocketIO: Bool = false) -> HTTPResponse {
+    func response(to error: WireError, for origin: String?, isSocketIO: Bool = false) -> Response {
         response(to: .wire(error), for: origin, isSocketIO: isSocketIO)
     }
 
-    func response(to fault: RoutingFault, for origin: String?, isSocketIO: Bool = false) -> HTTPResponse {
+    func response(to fault: RoutingFault, for origin: String?, isSocketIO: Bool = false) -> Response {
         var headers = commonHeaders(for: origin, isSocketIO: isSocketIO)
         let reply: Reply
         switch fault {
@@ -29,7 +30,7 @@ extension RequestRouter {
             reply = Reply(WireError(.methodNotAllowed, "allowed methods: \(allowed.joined(separator: ", "))"))
             headers.append(.init("Allow", allowed.joined(separator: ", ")))
         }
-        return HTTPResponse(
+        return Response(
             status: reply.status,
             contentType: "application/problem+json",
             headers: headers,
@@ -38,8 +39,8 @@ extension RequestRouter {
     }
 
     /// Returns a refusal in Engine.IO's own format.
-    func response(to refusal: EngineRefusal, for origin: String?) -> HTTPResponse {
-        HTTPResponse(
+    func response(to refusal: EngineRefusal, for origin: String?) -> Response {
+        Response(
             status: refusal.status,
             contentType: "application/json",
             headers: commonHeaders(for: origin, isSocketIO: true),
@@ -50,7 +51,7 @@ extension RequestRouter {
     /// Returns the refusal of a new Socket.IO session, or `nil` if it may begin.
     ///
     /// `unjoined`: The number of the user's other sessions that have not joined.
-    func refusal(whenDraining isDraining: Bool, unjoined: Int, for origin: String?) -> HTTPResponse? {
+    func refusal(whenDraining isDraining: Bool, unjoined: Int, for origin: String?) -> Response? {
         if isDraining {
             let error = WireError(.draining, "the server is shutting down")
             logRefusedSession(error)
@@ -63,9 +64,9 @@ extension RequestRouter {
         return response(to: error, for: origin, isSocketIO: true)
     }
 
-    func commonHeaders(for origin: String?, isSocketIO: Bool = false) -> [HTTPResponse.Header] {
+    func commonHeaders(for origin: String?, isSocketIO: Bool = false) -> [HTTPField] {
         // A response is for one user, so no cache between the server and the client may keep it.
-        var headers = [HTTPResponse.Header("Cache-Control", "no-store")]
+        var headers = [HTTPField("Cache-Control", "no-store")]
         if let origin { headers += originPolicy.headers(for: origin, isSocketIO: isSocketIO) }
         return headers
     }
@@ -73,23 +74,23 @@ extension RequestRouter {
     /// Returns the headers of a refusal before the request is routed: those of every other response to its origin.
     ///
     /// Without them, a page would see no more than that the network failed.
-    func refusalHeaders(for head: RequestHead) -> [HTTPResponse.Header] {
+    func refusalHeaders(for head: RequestHead) -> [HTTPField] {
         let isAllowed = originPolicy.isAllowed(origin: head.origin, host: head.host)
         let isSocketIO = Gateway.socketIOPaths.contains(head.path)
         return commonHeaders(for: isAllowed ? head.origin : nil, isSocketIO: isSocketIO)
     }
 
     /// Returns the response to a person who opens the server's address.
-    func frontPageResponse(to head: RequestHead) -> HTTPResponse {
+    func frontPageResponse(to head: RequestHead) -> Response {
         guard head.method == "GET" || head.method == "HEAD" else {
             return response(to: .methodNotAllowed(["GET", "HEAD"]), for: head.origin)
         }
         return frontPage.response(commonHeaders(for: head.origin))
     }
 
-    func preflight(_ head: RequestHead) -> HTTPResponse {
+    func preflight(_ head: RequestHead) -> Response {
         let isSocketIO = Gateway.socketIOPaths.contains(head.path)
-        return HTTPResponse(
+        return Response(
             status: 204,
             headers: commonHeaders(for: nil) + originPolicy.preflightHeaders(for: head, isSocketIO: isSocketIO)
         )

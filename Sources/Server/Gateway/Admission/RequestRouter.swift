@@ -29,7 +29,7 @@ struct RequestRouter: Sendable {
     let log: ServerLog
     private let audit: @Sendable (AuditEvent) -> Void
     /// Returns the response to a request for a page; see ``GatewayConfiguration/page``.
-    let page: (@Sendable (RequestHead) -> HTTPResponse?)?
+    let page: (@Sendable (RequestHead) -> Response?)?
     let frontPage: FrontPage
     /// How long a callee is rung if an offer over HTTP contains no ring time.
     let ringTimeout: Moment.Duration

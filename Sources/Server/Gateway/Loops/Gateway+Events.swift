@@ -7,35 +7,46 @@ import Switchboard
 
 /// Handles the events of all loops.
 extension Gateway {
-    /// Handles an event of a loop; on the gateway's thread.
+    /// Handles an event of a socket of this node; on the gateway's thread.
     ///
     /// This function is inlined into each call from this thread's loop, where the compiler knows the event's case. So
     /// no event value is built, and the `switch` costs nothing.
     @inline(__always)
-    func take(_ event: LoopEvent) {
+    func eventReceived(_ event: SocketEvent) {
         if passesEventsOn, node?.passOn(event) == true { return }
         decide(event)
     }
 
+    /// Handles what a loop passes on; on the gateway's thread.
+    ///
+    /// It is inlined for the same reason.
+    @inline(__always)
+    func loopReported(_ event: LoopEvent) {
+        switch event {
+        case .socket(let event): eventReceived(event)
+        // What was checked before this node stopped deciding finds no owner here.
+        case .checked(let id, _) where passesEventsOn: node?.refuse(id)
+        case .checkedSocketIO(let socket, _) where passesEventsOn:
+            close(socket, code: 1001, reason: "the server is moving; reconnect")
+        case .checked(let id, let request): take(request, id)
+        case .checkedSocketIO(let socket, let handshake): opened(socket, handshake)
+        case .counted(let count, let loop): if loop > 0 { workers[loop - 1].connections = count }
+        }
+    }
+
     /// Handles an event of a socket of this node or, at the owner, of another node.
     @inline(__always)
-    func decide(_ event: LoopEvent) {
+    func decide(_ event: SocketEvent) {
         switch event {
-        case .opened(let socket, let admission):
-            feed(.opened(ConnectionID(rawValue: socket.rawValue), admission.principal, device: admission.device))
-        case .openedSocketIO(let socket, let handshake): opened(socket, handshake)
+        case .opened(let socket, let principal, let device): feed(.opened(socket, principal, device: device))
+        case .openedSocketIO(let socket, let head): openedSocketIO(socket, head)
         case .received(let socket, let bytes): received(bytes, on: socket)
         case .ponged(let socket, let number): showedLife(number, on: socket)
         case .signOfLife(let socket): showedLife(nil, on: socket)
         case .tooSlow(let socket): tooSlow(socket)
         case .closed(let socket, let code): closed(socket, code: code)
-        case .requested(let exchange, let request): take(request, exchange)
-        case .forwarded(let exchange, let head, let body): takeForwarded(exchange, head, body)
-        case .forwardedSocketIO(let socket, let head): openedForwarded(socket, head)
-        case .requestedByOperator(let exchange, let head): respondToOperator(head, exchange)
-        case .healthRequested(let exchange, let head): respond(exchange, with: healthCheck(head))
-        case .abandoned(let exchange): abandoned(exchange)
-        case .counted(let count, let loop): counted(count, loop: loop)
+        case .requested(let id, let head, let body): requested(id, head, body)
+        case .abandoned(let id): abandoned(id)
         }
     }
 
@@ -44,7 +55,7 @@ extension Gateway {
         if let session = socketIO.bySocket[socket] {
             handle(.socketReceived(bytes), session)
         } else {
-            feed(.received(ConnectionID(rawValue: socket.rawValue), bytes))
+            feed(.received(socket, bytes))
         }
     }
 
@@ -54,8 +65,7 @@ extension Gateway {
             handle(.socketPonged(number), session)
             return
         }
-        let connection = ConnectionID(rawValue: socket.rawValue)
-        feed(number.map { .ponged(connection, $0) } ?? .signOfLife(connection))
+        feed(number.map { .ponged(socket, $0) } ?? .signOfLife(socket))
     }
 
     /// Handles a connection that was closed because it read too slowly.
@@ -69,10 +79,6 @@ extension Gateway {
 
     private func closed(_ socket: SocketID, code: UInt16?) {
         if closedSocketIO(socket) { return }
-        feed(.closed(ConnectionID(rawValue: socket.rawValue), code: code))
-    }
-
-    private func counted(_ count: Int, loop: Int) {
-        if loop > 0 { workers[loop - 1].connections = count }
+        feed(.closed(socket, code: code))
     }
 }

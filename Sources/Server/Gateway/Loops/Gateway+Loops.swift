@@ -15,7 +15,7 @@ extension Gateway {
         for number in 1..<max(1, configuration.server.loops) {
             let batches = LoopEventBatches { [weak self] events, taken in
                 self?.post { gateway in
-                    for event in events { gateway.take(event) }
+                    for event in events { gateway.loopReported(event) }
                     taken()
                 }
             }
@@ -57,7 +57,7 @@ extension Gateway {
     @inline(__always)
     func send(_ frame: Frame, to socket: SocketID, _ ownLoop: WorkerLoop) {
         if !LinkNumber.isElsewhere(socket.rawValue) {
-            ownLoop.carryOut(.send(frame, socket))
+            ownLoop.send(frame, to: socket)
         } else if !sendElsewhere(frame, to: socket) {
             log.debug(
                 "a connection reads too slowly and is closed",
@@ -87,44 +87,37 @@ extension Gateway {
         carryOut(.close(socket, code: code, reason: reason, discardingQueue: discardingQueue), for: socket.rawValue)
     }
 
-    func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
+    func respond(_ exchange: RequestID, with response: Response) {
         node?.openExchanges.remove(exchange)
         carryOut(.respond(exchange, response), for: exchange.rawValue, bytes: response.body.count)
     }
 
     /// Records that the user of a request is known, so that its connection no longer counts as unauthenticated.
-    func markAuthenticated(for exchange: ExchangeID) { carryOut(.markAuthenticated(exchange), for: exchange.rawValue) }
+    func markAuthenticated(for exchange: RequestID) { carryOut(.markAuthenticated(exchange), for: exchange.rawValue) }
 
     /// Closes all WebSocket connections of this node.
     func closeAll(code: UInt16, reason: String) {
-        for loop in 0...workers.count { carryOut(.closeAll(code: code, reason: reason), on: loop) }
+        for loop in 0...workers.count { pass(.closeAll(code: code, reason: reason), to: loop) }
     }
 
     /// Carries out a command on the socket or the request of this number, at once if it belongs to this thread's loop.
+    ///
+    /// This function is inlined into each call, where the compiler knows the command's case. So for the loop of this
+    /// thread no command value is built.
     @inline(__always)
-    private func carryOut(_ command: LoopCommand, for number: UInt64, bytes: Int = 0) {
+    func carryOut(_ command: SocketCommand, for number: UInt64, bytes: Int = 0) {
         if !LinkNumber.isElsewhere(number) {
             ownLoop?.carryOut(command)
         } else if LinkNumber.link(of: number) == 0 {
-            workers[SocketID(rawValue: number).loop - 1].queue(command, bytes: bytes)
+            workers[SocketID(rawValue: number).loop - 1].queue(.socket(command), bytes: bytes)
         } else {
             node?.sendCommand(command, to: number)
         }
     }
 
-    /// Carries out a command at once if it is for the loop of this thread.
-    ///
-    /// A command for another loop is passed on at the end of this turn.
-    ///
-    /// This function is inlined into each call, where the compiler knows the command's case. So for the loop of this
-    /// thread no command value is built.
-    @inline(__always)
-    private func carryOut(_ command: LoopCommand, on loop: Int, bytes: Int = 0) {
-        if loop == 0 {
-            ownLoop?.carryOut(command)
-        } else {
-            workers[loop - 1].queue(command, bytes: bytes)
-        }
+    /// Passes a command to a loop, to that of this thread at once.
+    private func pass(_ command: LoopCommand, to loop: Int) {
+        if loop == 0 { ownLoop?.carryOut(command) } else { workers[loop - 1].queue(command) }
     }
 
     /// Passes the commands of this turn to the other loops.
@@ -152,7 +145,7 @@ extension Gateway {
 
     /// Makes all loops accept no more connections, and asks the other loops how many they still have.
     func stopListening() {
-        for loop in 0...workers.count { carryOut(.stopListening, on: loop) }
+        for loop in 0...workers.count { pass(.stopListening, to: loop) }
         countConnections()
     }
 

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import LibWebSockets
 import Threads
 
@@ -19,7 +20,7 @@ struct PageForm: Sendable {
     }
 
     /// Whether the client has the page of this response already.
-    func isKnown(_ response: HTTPResponse) -> Bool {
+    func isKnown(_ response: Response) -> Bool {
         guard response.status == 200, let tag = response.headers.first(where: { $0.name == "ETag" })?.value else {
             return false
         }
@@ -27,14 +28,14 @@ struct PageForm: Sendable {
     }
 
     /// Whether the response is to be compressed; a small one fits in a packet or two anyway.
-    func isCompressed(_ response: HTTPResponse) -> Bool {
+    func isCompressed(_ response: Response) -> Bool {
         acceptsGzip && response.status == 200 && response.body.count >= 1_024
     }
 }
 
-extension HTTPResponse {
+extension Response {
     /// The response to a client that has the page already (RFC 9110, section 15.4.5).
-    var notModified: HTTPResponse { HTTPResponse(status: 304, headers: headers) }
+    var notModified: Response { Response(status: 304, headers: headers) }
 }
 
 /// Compresses pages of the call directory on a thread of its own.
@@ -42,8 +43,8 @@ extension HTTPResponse {
 /// Compressing one takes milliseconds, in which a loop relays hundreds of signals.
 final class PageCompressor: Sendable {
     private struct Page: Sendable {
-        let response: HTTPResponse
-        let respond: @Sendable (HTTPResponse) -> Void
+        let response: Response
+        let respond: @Sendable (Response) -> Void
     }
 
     /// The bytes of pages that may wait; above that, pages are sent as they are.
@@ -56,7 +57,7 @@ final class PageCompressor: Sendable {
     /// Compresses a response, and passes it to `respond` on the compressor's thread.
     ///
     /// - Returns: `false` if too many pages wait or there is no thread: send the response as it is.
-    func compress(_ response: HTTPResponse, _ respond: @escaping @Sendable (HTTPResponse) -> Void) -> Bool {
+    func compress(_ response: Response, _ respond: @escaping @Sendable (Response) -> Void) -> Bool {
         let hasThread = thread.withLock { thread in
             // Without a thread, the response is sent uncompressed.
             if thread == nil { thread = try? WorkThread(named: "gzip") { [inbox] in Self.serve(inbox) } }

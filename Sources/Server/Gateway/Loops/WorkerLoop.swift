@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallWire
 import LibWebSockets
 import ServerLog
 import SocketIO
@@ -35,7 +36,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     /// The connections that were admitted and are not open yet.
     private var admitted: [SocketID: Admitted] = [:]
     /// The requests under way for pages of the call directory, with the wishes of their clients.
-    private var pageForms: [ExchangeID: PageForm] = [:]
+    private var pageForms: [RequestID: PageForm] = [:]
     private let compressor: PageCompressor
     /// The buffer for the current message, reused where the gateway takes events as they happen.
     private var buffer: [UInt8] = []
@@ -74,28 +75,41 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     }
 
     /// Carries out a command of the gateway.
-    @inline(__always)
     func carryOut(_ command: LoopCommand) {
         switch command {
-        case .send(let frame, let socket):
-            guard server.send(frame, to: socket) == .overflow else { return }
-            logTooSlow(socket)
-            server.close(socket, code: 4408, reason: "too slow", discardingQueue: true)
-            sendToOwner(.tooSlow(socket))
+        case .socket(let command): carryOut(command)
+        case .closeAll(let code, let reason): server.closeAll(code: code, reason: reason)
+        case .stopListening:
+            server.stopListening()
+            server.endIdleConnections()
+        case .count: report(.counted(server.connectionCount, loop: server.loop))
+        }
+    }
+
+    /// Carries out a command on a socket or a request of this loop.
+    @inline(__always)
+    func carryOut(_ command: SocketCommand) {
+        switch command {
+        case .send(let frame, let socket, _): send(frame, to: socket)
         case .ping(let socket, let number): server.ping(socket, payload: PingPayload.of(number))
         case .close(let socket, let code, let reason, let discardingQueue):
             server.close(socket, code: code, reason: reason, discardingQueue: discardingQueue)
         case .respond(let exchange, let response): respond(exchange, response)
         case .markAuthenticated(let exchange): server.markAuthenticated(for: exchange)
-        case .closeAll(let code, let reason): server.closeAll(code: code, reason: reason)
-        case .stopListening:
-            server.stopListening()
-            server.endIdleConnections()
-        case .count: sendToOwner(.counted(server.connectionCount, loop: server.loop))
+        // These concern the node, which has carried them out.
+        case .bind, .assign, .revoke: break
         }
     }
 
-    private func respond(_ exchange: ExchangeID, _ response: HTTPResponse) {
+    @inline(__always)
+    func send(_ frame: Frame, to socket: SocketID) {
+        guard server.send(frame, to: socket) == .overflow else { return }
+        logTooSlow(socket)
+        server.close(socket, code: 4408, reason: "too slow", discardingQueue: true)
+        sendToOwner(.tooSlow(socket))
+    }
+
+    private func respond(_ exchange: RequestID, _ response: Response) {
         guard !pageForms.isEmpty, let form = pageForms.removeValue(forKey: exchange) else {
             server.respond(exchange, with: response)
             return
@@ -116,10 +130,19 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     /// Passes an event to the gateway; `bytes` is the size of its payload.
     @inline(__always)
-    private func sendToOwner(_ event: LoopEvent, bytes: Int = 0) {
+    private func sendToOwner(_ event: SocketEvent, bytes: Int = 0) {
         switch sink {
-        // Both this function and `take` are inlined, so this path builds no event.
-        case .gateway(let gateway): gateway._withUnsafeGuaranteedRef { $0.take(event) }
+        // Both this function and `eventReceived` are inlined, so this path builds no event.
+        case .gateway(let gateway): gateway._withUnsafeGuaranteedRef { $0.eventReceived(event) }
+        case .batches(let batches): batches.append(.socket(event), bytes: bytes)
+        }
+    }
+
+    /// Passes what this loop has checked or counted to the gateway; `bytes` is the size of its payload.
+    @inline(__always)
+    private func report(_ event: LoopEvent, bytes: Int = 0) {
+        switch sink {
+        case .gateway(let gateway): gateway._withUnsafeGuaranteedRef { $0.loopReported(event) }
         case .batches(let batches): batches.append(event, bytes: bytes)
         }
     }
@@ -147,9 +170,9 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         switch admitted.removeValue(forKey: socket) {
         case .connection(let admission)?:
             if isSilent != nil { devices[socket] = admission.device }
-            sendToOwner(.opened(socket, admission))
-        case .socketIO(let handshake)?: sendToOwner(.openedSocketIO(socket, handshake))
-        case .forwardedSocketIO(let head)?: sendToOwner(.forwardedSocketIO(socket, head))
+            sendToOwner(.opened(socket, admission.principal, device: admission.device))
+        case .socketIO(let handshake)?: report(.checkedSocketIO(socket, handshake))
+        case .forwardedSocketIO(let head)?: sendToOwner(.openedSocketIO(socket, head))
         case nil: break
         }
     }
@@ -169,12 +192,12 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
             var bytes: [UInt8] = []
             swap(&bytes, &buffer)
             message.withUnsafeBytes { bytes.append(contentsOf: $0) }
-            gateway._withUnsafeGuaranteedRef { $0.take(.received(socket, bytes)) }
+            gateway._withUnsafeGuaranteedRef { $0.eventReceived(.received(socket, bytes)) }
             bytes.removeAll(keepingCapacity: bytes.capacity <= LoopLimits.keptBuffer)
             swap(&bytes, &buffer)
         case .batches(let batches):
             let bytes = message.withUnsafeBytes { Array($0) }
-            batches.append(.received(socket, bytes), bytes: bytes.count)
+            batches.append(.socket(.received(socket, bytes)), bytes: bytes.count)
         }
     }
 
@@ -197,28 +220,21 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         sendToOwner(.closed(socket, code: code))
     }
 
-    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
-        if head.listener == Gateway.adminListener {
-            sendToOwner(.requestedByOperator(exchange, head))
-            return
-        }
-        if Gateway.healthPaths.contains(head.path) {
-            sendToOwner(.healthRequested(exchange, head))
-            return
-        }
+    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
+        guard !head.isForThisNode else { return sendToOwner(.requested(exchange, head, body: body)) }
         let routing = router.checkRequest(head, body: body, as: exchange, now: Moment(milliseconds: router.clock.now()))
         if case .request = routing, let form = PageForm(head) { pageForms[exchange] = form }
         switch routing {
         case .response(let response): server.respond(exchange, with: response)
         case .request where router.forwarding.isOn:
-            sendToOwner(.forwarded(exchange, head, body), bytes: body.count)
-        case .request(let request): sendToOwner(.requested(exchange, request), bytes: body.count)
+            sendToOwner(.requested(exchange, head, body: body), bytes: body.count)
+        case .request(let request): report(.checked(exchange, request), bytes: body.count)
         }
     }
 
     func largeBody(of head: RequestHead) -> LargeBodyDecision? { router.largeBody(of: head) }
 
-    func abandoned(_ exchange: ExchangeID) {
+    func abandoned(_ exchange: RequestID) {
         if !pageForms.isEmpty { pageForms[exchange] = nil }
         sendToOwner(.abandoned(exchange))
     }

@@ -47,7 +47,7 @@ final class WorkerLoopHandle {
     /// Returns false if too many bytes already wait for the loop.
     func send(_ frame: Frame, to socket: SocketID) -> Bool {
         guard bytes + frame.bytes.count + bytesUnderWay <= LoopLimits.commands else { return false }
-        queue(.send(frame, socket), bytes: frame.bytes.count)
+        queue(.socket(.send(frame, socket, marks: [])), bytes: frame.bytes.count)
         return true
     }
 
@@ -79,8 +79,8 @@ extension LoopCommand {
     /// libwebsockets writes a header into the headroom, the spare bytes in front of the message. If several loops sent
     /// the same array, they would write into its headroom at the same time.
     fileprivate var withOwnFrame: LoopCommand {
-        guard case .send(let frame, let socket) = self else { return self }
+        guard case .socket(.send(let frame, let socket, let marks)) = self else { return self }
         // The headroom is skipped without even reading it, because another loop may be writing to it.
-        return .send(Frame(frame.message), socket)
+        return .socket(.send(Frame(frame.message), socket, marks: marks))
     }
 }

@@ -50,11 +50,11 @@ extension Node: LinkDelegate {
     func send(_ frame: NodeFrame, over id: LinkID) {
         guard let link = links[id], !link.send(frame), case .event(_, let event) = frame else { return }
         // A frame has room for nearly everything that the server accepts: only odd requests and tokens do not fit.
-        var problem = HTTPResponse.problem(413, code: "too_large", message: "the request's head is too large")
+        var problem = Response.problem(413, code: "too_large", message: "the request's head is too large")
         if case .requested(_, let head, _) = event {
-            problem.headers = gateway.router.refusalHeaders(for: RequestHead(head))
+            problem.headers = gateway.router.refusalHeaders(for: head)
         }
-        handle(.eventTooLarge(event, response: EdgeResponse(problem)))
+        handle(.eventTooLarge(event, response: problem))
     }
 
     // MARK: LinkDelegate
@@ -92,40 +92,25 @@ extension Node: LinkDelegate {
     func send(_ frame: Frame, to socket: SocketID) -> Bool {
         guard let link = link(of: socket.rawValue) else { return true }
         guard link.bytesWaiting + frame.bytes.count <= LoopLimits.commands else { return false }
-        link.send(.command(.send(frame, EdgeSocketID(socket), marks: machine.marks(of: socket.rawValue))))
+        link.send(.command(.send(frame, socket.atEdge, marks: machine.marks(of: socket.rawValue))))
         return true
     }
 
     /// Sends a command to the node that has the socket or request of this number.
-    func sendCommand(_ command: LoopCommand, to number: UInt64) {
+    func sendCommand(_ command: SocketCommand, to number: UInt64) {
         guard let link = link(of: number) else { return }
-        switch command {
-        case .send(let frame, let socket): _ = send(frame, to: socket)
-        case .ping(let socket, let number): link.send(.command(.ping(EdgeSocketID(socket), number)))
-        case .close(let socket, let code, let reason, let discardingQueue):
-            link.send(
-                .command(.close(EdgeSocketID(socket), code: code, reason: reason, discardingQueue: discardingQueue))
-            )
-        case .respond(let exchange, let response):
-            machine.responded(to: number)
-            if !link.send(.command(.respond(EdgeExchangeID(exchange), EdgeResponse(response)))) {
-                let problem = HTTPResponse.problem(500, code: "internal_error", message: "the response is too large")
-                link.send(.command(.respond(EdgeExchangeID(exchange), EdgeResponse(problem))))
-            }
-        case .markAuthenticated(let exchange): link.send(.command(.markAuthenticated(EdgeExchangeID(exchange))))
-        case .stopListening, .count, .closeAll: break
-        }
-    }
-
-    /// Tells a socket's node whether the socket has state that no other owner can restore.
-    func bind(_ socket: SocketID, _ isBound: Bool) {
-        link(of: socket.rawValue)?.send(.command(.bind(EdgeSocketID(socket), isBound)))
+        let isSent = link.send(.command(command.atEdge))
+        guard case .respond(let id, _) = command else { return }
+        machine.responded(to: number)
+        guard !isSent else { return }
+        let problem = Response.problem(500, code: "internal_error", message: "the response is too large")
+        link.send(.command(.respond(id.atEdge, problem)))
     }
 
     /// Tells a socket's node which id the device of its client has been given.
-    func assignDevice(to socket: EdgeSocketID, over link: Int) {
-        let number = LinkNumber.number(socket.rawValue, on: link)
-        guard let device = gateway.switchboard?.device(of: ConnectionID(rawValue: number)) else { return }
-        self.link(of: number)?.send(.command(.assign(socket, device)))
+    func assignDevice(to socket: SocketID, over link: Int) {
+        let id = socket.over(link)
+        guard let device = gateway.switchboard?.device(of: id) else { return }
+        sendCommand(.assign(id, device), to: id.rawValue)
     }
 }

@@ -9,41 +9,24 @@ import Switchboard
 extension Node {
     /// Handles an event of this node's sockets.
     /// - Returns: `false` if the event concerns this node alone.
-    func passOn(_ event: LoopEvent) -> Bool {
+    func passOn(_ event: SocketEvent) -> Bool {
         switch event {
-        case .opened(let socket, let admission):
-            pass(.opened(EdgeSocketID(socket), admission.principal, device: admission.device))
-        case .forwardedSocketIO(let socket, let head):
-            pass(.openedSocketIO(EdgeSocketID(socket), EdgeRequestHead(head)))
-        case .openedSocketIO(let socket, _):
-            // The socket was admitted before this node stopped deciding.
-            gateway.close(socket, code: 1001, reason: "the server is moving; reconnect")
-        case .received(let socket, let bytes): pass(.received(EdgeSocketID(socket), bytes))
-        case .ponged(let socket, let number): pass(.ponged(EdgeSocketID(socket), number))
-        case .signOfLife(let socket): pass(.signOfLife(EdgeSocketID(socket)))
-        case .tooSlow(let socket): pass(.tooSlow(EdgeSocketID(socket)))
-        case .closed(let socket, let code): pass(.closed(EdgeSocketID(socket), code: code))
-        case .forwarded(let exchange, let head, let body):
-            openExchanges.insert(exchange)
+        case .requested(let id, let head, _):
+            guard !head.isForThisNode else { return false }
+            openExchanges.insert(id)
             // The owner's response has its CORS headers; only a refusal by this node needs the origin.
-            if let origin = head.origin { gateway.origins[exchange] = origin }
-            pass(.requested(EdgeExchangeID(exchange), EdgeRequestHead(head), body: body))
-        case .requested(let exchange, _):
-            // The request was routed before this node stopped deciding.
-            refuse(exchange)
-        case .abandoned(let exchange):
-            openExchanges.remove(exchange)
-            gateway.origins[exchange] = nil
-            pass(.abandoned(EdgeExchangeID(exchange)))
-        case .requestedByOperator, .healthRequested, .counted: return false
+            if let origin = head.origin { gateway.origins[id] = origin }
+        case .abandoned(let id):
+            openExchanges.remove(id)
+            gateway.origins[id] = nil
+        case .opened, .openedSocketIO, .received, .ponged, .signOfLife, .tooSlow, .closed: break
         }
+        handle(.socketEvent(event, isLinkFull: isOwnerLinkFull))
         return true
     }
 
-    private func pass(_ event: EdgeEvent) { handle(.socketEvent(event, isLinkFull: isOwnerLinkFull)) }
-
     /// Responds to a request for which there is no owner at present.
-    func refuse(_ exchange: ExchangeID) {
+    func refuse(_ exchange: RequestID) {
         let error = WireError(.draining, "the calls are moving to another node: try again")
         gateway.respond(Reply(error, retryAfterSeconds: 1), to: exchange)
     }
@@ -70,7 +53,7 @@ extension Node {
         hasDrained = true
         var random = SystemRandomNumberGenerator()
         let own = sockets.map {
-            (id: SocketID(rawValue: $0.socket.rawValue), mayBeInCall: $0.mayBeInCall, isWelcome: $0.isWelcome)
+            (id: $0.socket, mayBeInCall: $0.mayBeInCall, isWelcome: $0.isWelcome)
         }
         let former = formerConnections.map { (id: $0.id, mayBeInCall: $0.isInCall, isWelcome: true) }
         let order = (own + former).shuffled(using: &random)
@@ -86,10 +69,7 @@ extension Node {
     }
 }
 
-extension EdgeSocketID {
-    init(_ socket: SocketID) { self.init(rawValue: LinkNumber.edgeNumber(socket.rawValue)) }
-}
-
-extension EdgeExchangeID {
-    init(_ exchange: ExchangeID) { self.init(rawValue: LinkNumber.edgeNumber(exchange.rawValue)) }
+extension RequestHead {
+    /// Whether this node responds to the request itself, whoever owns the calls: to an operator or a load balancer.
+    var isForThisNode: Bool { listener == Gateway.adminListener || Gateway.healthPaths.contains(path) }
 }

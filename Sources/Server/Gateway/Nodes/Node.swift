@@ -48,7 +48,7 @@ final class Node {
     /// each was in a call.
     var formerConnections: [(id: SocketID, isInCall: Bool)] = []
     /// This node's own requests without a response.
-    var openExchanges: Set<ExchangeID> = []
+    var openExchanges: Set<RequestID> = []
 
     init(
         _ configuration: NodeConfiguration,
@@ -201,7 +201,7 @@ final class Node {
                 gateway?.post { $0.node?.handle(.revocationDurable(revocation)) }
             }
         case .carryOut(let command): gateway.carryOutOwnerCommand(command)
-        case .refuseRequest(let exchange): refuse(ExchangeID(rawValue: exchange.rawValue))
+        case .refuseRequest(let exchange): refuse(exchange)
         case .closeOwnSockets(let sockets): closeOwnSockets(sockets)
         case .beginAnew: gateway.endForNewRun()
         case .revocationDone(let id): completions.removeValue(forKey: id)?()
@@ -223,7 +223,7 @@ final class Node {
     private func dropCalls() {
         formerConnections = (gateway.switchboard?.connectionsToDrain() ?? []).compactMap { connection in
             guard LinkNumber.link(of: connection.id.rawValue) == 0 else { return nil }
-            return (SocketID(rawValue: connection.id.rawValue), connection.isInCall)
+            return (connection.id, connection.isInCall)
         }
         gateway.dropCalls()
     }

@@ -20,7 +20,7 @@ extension Gateway {
         switch output {
         case .respond(let request, let payload): respond(request, payload, type: "text/plain; charset=UTF-8")
         case .accept(let request): respond(request, Array("ok".utf8), type: "text/html")
-        case .refuse(let request, let refusal): refuse(ExchangeID(rawValue: request), refusal)
+        case .refuse(let request, let refusal): refuse(RequestID(rawValue: request), refusal)
         case .send(let frame):
             guard let socket = session.socket, let ownLoop else { return }
             send(Frame(withHeadroom: frame), to: socket, ownLoop)

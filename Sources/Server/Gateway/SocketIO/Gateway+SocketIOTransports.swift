@@ -9,7 +9,7 @@ import Switchboard
 extension Gateway {
     // MARK: Polling
 
-    func take(_ handshake: EngineHandshake, posted body: [UInt8]?, _ exchange: ExchangeID) {
+    func take(_ handshake: EngineHandshake, posted body: [UInt8]?, _ exchange: RequestID) {
         switch handshake {
         case .known(let sid):
             guard let session = socketIO.bySID[sid] else {
@@ -31,7 +31,7 @@ extension Gateway {
         }
     }
 
-    private func hand(_ body: [UInt8]?, _ exchange: ExchangeID, to session: SocketIOSession) {
+    private func hand(_ body: [UInt8]?, _ exchange: RequestID, to session: SocketIOSession) {
         socketIO.byRequest[exchange] = session
         if let body {
             handle(.posted(exchange.rawValue, body), session)
@@ -42,16 +42,16 @@ extension Gateway {
 
     /// Responds to one of Engine.IO's requests.
     func respond(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
-        let exchange = ExchangeID(rawValue: request)
+        let exchange = RequestID(rawValue: request)
         socketIO.byRequest[exchange] = nil
         let headers = router.commonHeaders(for: origins.removeValue(forKey: exchange), isSocketIO: true)
         respond(
             exchange,
-            with: HTTPResponse(status: status, contentType: type, headers: headers, body: body)
+            with: Response(status: status, contentType: type, headers: headers, body: body)
         )
     }
 
-    func refuse(_ exchange: ExchangeID, _ refusal: EngineRefusal) {
+    func refuse(_ exchange: RequestID, _ refusal: EngineRefusal) {
         router.logRefusedSession(refusal)
         respond(exchange.rawValue, refusal.body, type: "application/json", status: refusal.status)
     }

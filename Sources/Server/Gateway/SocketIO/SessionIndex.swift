@@ -21,7 +21,7 @@ final class SessionIndex: Sendable {
     private let state = Monitor(State())
 
     /// Returns why an upgrade or a new session is refused, or `nil` if it may proceed.
-    func refusal(of handshake: EngineHandshake, by router: RequestRouter, for origin: String?) -> HTTPResponse? {
+    func refusal(of handshake: EngineHandshake, by router: RequestRouter, for origin: String?) -> Response? {
         state.withLock { state in
             switch handshake {
             case .known(let sid):

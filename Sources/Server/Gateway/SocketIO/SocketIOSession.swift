@@ -10,7 +10,7 @@ final class SocketIOSession {
     /// The machine that decides for the session.
     var machine: SocketSession
     /// The switchboard's id of the session.
-    let id: ConnectionID
+    let id: SocketID
     /// The device that the query of the handshake names.
     let device: DeviceID?
     /// The identity in the token that was verified last; `nil` if no token was verified.
@@ -32,7 +32,7 @@ final class SocketIOSession {
     var cursorKey: ReplayCursors.Key?
     var needsTurnEnd = false
 
-    init(_ machine: SocketSession, id: ConnectionID, _ beginning: EngineHandshake.NewSession) {
+    init(_ machine: SocketSession, id: SocketID, _ beginning: EngineHandshake.NewSession) {
         self.machine = machine
         self.id = id
         principal = beginning.principal

@@ -11,10 +11,10 @@ struct SocketIOSessions {
     /// The state of these sessions that every loop needs.
     let index = SessionIndex()
     private(set) var bySID: [String: SocketIOSession] = [:]
-    private(set) var byID: [ConnectionID: SocketIOSession] = [:]
+    private(set) var byID: [SocketID: SocketIOSession] = [:]
     var bySocket: [SocketID: SocketIOSession] = [:]
     /// The sessions of the requests that wait for their response.
-    var byRequest: [ExchangeID: SocketIOSession] = [:]
+    var byRequest: [RequestID: SocketIOSession] = [:]
     /// The sessions that need `SocketSession.Input.turnEnded` at the end of the turn.
     var needingTurnEnd: [SocketIOSession] = []
     var cursors = ReplayCursors()
@@ -27,16 +27,16 @@ struct SocketIOSessions {
     /// Returns a new session id.
     ///
     /// The id has bit 31 set, which is 0 in every `SocketID`.
-    mutating func makeID() -> ConnectionID {
+    mutating func makeID() -> SocketID {
         last += 1
-        return ConnectionID(rawValue: (last >> 31) << 32 | 1 << 31 | last & ((1 << 31) - 1))
+        return SocketID(rawValue: (last >> 31) << 32 | 1 << 31 | last & ((1 << 31) - 1))
     }
 
     /// Returns whether a connection id can belong to a Socket.IO session.
-    static func isSocketIO(_ id: ConnectionID) -> Bool { id.rawValue & 1 << 31 != 0 }
+    static func isSocketIO(_ id: SocketID) -> Bool { id.rawValue & 1 << 31 != 0 }
 
     /// The sessions that are not authenticated.
-    private var unauthenticated = UnauthenticatedQueue<ConnectionID>()
+    private var unauthenticated = UnauthenticatedQueue<SocketID>()
 
     /// The session to be closed next; `nil` unless there are too many unauthenticated sessions.
     var excessUnauthenticated: SocketIOSession? {

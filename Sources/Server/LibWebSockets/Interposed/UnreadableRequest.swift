@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+import CallPorts
 internal import CallWire
 
 /// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
@@ -20,7 +21,7 @@ internal import CallWire
 public func clwsReturnHTTPStatus(_ wsi: OpaquePointer?, _ status: UInt32, _ page: UnsafePointer<CChar>?) -> Int32 {
     guard let wsi else { return 1 }
     let headers = HeaderReader(wsi: wsi)
-    let response: HTTPResponse
+    let response: Response
     if status != HTTP_STATUS_FORBIDDEN.rawValue {
         response = .problem(Int(status), code: "bad_request", message: "unreadable request")
     } else if headers.has(WSI_TOKEN_UPGRADE) {

@@ -84,7 +84,7 @@ struct DemoPages: Sendable {
     /// Returns the response to a request of the page; `nil` for all others.
     ///
     /// A page of the internet whose name leads to this machine gets nothing: the name is not this machine's own.
-    func response(to head: RequestHead) -> HTTPResponse? {
+    func response(to head: RequestHead) -> Response? {
         guard head.method == "GET" || head.method == "HEAD" else { return nil }
         guard let host = head.host, ListenAddress.isOwn(host) else { return nil }
         if let file = files.response(at: head.path, policy: Self.policy(host)) { return file }
@@ -138,7 +138,7 @@ struct DemoPages: Sendable {
     }
 
     /// Responds with a token of a user, or with a service's if the request names none.
-    private func token(_ head: RequestHead) -> HTTPResponse? {
+    private func token(_ head: RequestHead) -> Response? {
         let named = head.parameter("user")
         let user = named.flatMap { id in Self.users.first { $0.id == id } }
         guard named == nil || user != nil else { return nil }
@@ -154,14 +154,14 @@ struct DemoPages: Sendable {
     }
 
     /// Silences the device that the request names, or hears it again; responds with whether it is silent now.
-    private func silence(_ head: RequestHead) -> HTTPResponse? {
+    private func silence(_ head: RequestHead) -> Response? {
         guard let device = head.parameter("device").flatMap({ DeviceID($0) }) else { return nil }
         let isSilent = silence.set(device, head.parameter("on") == "true")
         return PageFiles.response("application/json", Array((isSilent ? "true" : "false").utf8))
     }
 
     /// Notes that a push has woken the device that the request names.
-    private func woken(_ head: RequestHead) -> HTTPResponse? {
+    private func woken(_ head: RequestHead) -> Response? {
         guard let device = head.parameter("device").flatMap({ DeviceID($0) }),
             let call = head.parameter("callId").flatMap({ CallID($0) })
         else { return nil }
@@ -170,7 +170,7 @@ struct DemoPages: Sendable {
     }
 
     /// Responds with the call that the request names: its ladder and its verdict.
-    private func call(_ head: RequestHead) -> HTTPResponse? {
+    private func call(_ head: RequestHead) -> Response? {
         guard let id = head.parameter("callId").flatMap({ CallID($0) }),
             let epoch = head.parameter("epoch").flatMap({ UInt32($0) })
         else { return nil }

@@ -42,7 +42,7 @@ final class CallsPage: OperatorPage {
         return "its files are in \(folder)"
     }
 
-    func file(for head: RequestHead) -> HTTPResponse? { files.response(at: head.path, policy: Self.policy) }
+    func file(for head: RequestHead) -> Response? { files.response(at: head.path, policy: Self.policy) }
 
     func read(
         _ request: OperatorRequest,

@@ -1,3 +1,4 @@
+import CallPorts
 import FoundationEssentials
 import Identity
 import LibWebSockets
@@ -48,19 +49,19 @@ struct PageFiles: Sendable {
     /// Returns the response with the file of a path; `nil` = the path names none.
     ///
     /// `policy`: The content security policy.
-    func response(at path: String, policy: String) -> HTTPResponse? {
+    func response(at path: String, policy: String) -> Response? {
         byPath[path].map { file in
             Self.response(file.contentType, file.bytes, headers: [.init("Content-Security-Policy", policy)])
         }
     }
 
     /// Returns a response of a page, which no cache may keep.
-    static func response(_ type: String, _ body: [UInt8], headers: [HTTPResponse.Header] = []) -> HTTPResponse {
+    static func response(_ type: String, _ body: [UInt8], headers: [HTTPField] = []) -> Response {
         let common = [
-            HTTPResponse.Header("Cache-Control", "no-store"), .init("X-Content-Type-Options", "nosniff"),
+            HTTPField("Cache-Control", "no-store"), .init("X-Content-Type-Options", "nosniff"),
             .init("Referrer-Policy", "no-referrer"),
         ]
-        return HTTPResponse(status: 200, contentType: type, headers: common + headers, body: body)
+        return Response(status: 200, contentType: type, headers: common + headers, body: body)
     }
 
     private static func contentType(of name: String) -> String {

@@ -59,7 +59,7 @@ struct CommitQueueTests {
         var queue = CommitQueue()
         queue.append(.uncleanStartsForgotten)
         queue.wait(.reply(RequestID(rawValue: 5), Reply(body: [])), since: Values.now)
-        queue.wait(.frame(ConnectionID(rawValue: 6), []), since: Values.now)
+        queue.wait(.frame(SocketID(rawValue: 6), []), since: Values.now)
         queue.wait(.reply(RequestID(rawValue: 7), Reply(body: [])), since: Values.now)
         let requests = queue.takeRequests()
         #expect(requests == [RequestID(rawValue: 5), RequestID(rawValue: 7)])

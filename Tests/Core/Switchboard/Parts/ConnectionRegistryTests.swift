@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import Testing
 
 @testable import Switchboard
@@ -13,14 +14,14 @@ struct ConnectionRegistryTests {
         let user = try user("11")
         #expect(registry.of(user).map(\.id.rawValue) == [3, 1])
         #expect(registry.all.map(\.id.rawValue) == [1, 2, 3])
-        #expect(registry[ConnectionID(rawValue: 2)] === connections[2])
+        #expect(registry[SocketID(rawValue: 2)] === connections[2])
         for id in [3, 1] {
             #expect(registry.isOnline(user))
-            let removed = registry.remove(ConnectionID(rawValue: UInt64(id)))
+            let removed = registry.remove(SocketID(rawValue: UInt64(id)))
             #expect(removed?.id.rawValue == UInt64(id))
         }
         #expect(!registry.isOnline(user) && registry.of(user).isEmpty && registry.count == 1)
-        let again = registry.remove(ConnectionID(rawValue: 3))
+        let again = registry.remove(SocketID(rawValue: 3))
         #expect(again == nil)
     }
 
@@ -61,7 +62,7 @@ struct ConnectionRegistryTests {
         registry.insert(try Values.connection(1, "11"))
         #expect(!registry.isDraining && registry.drained == 0)
         registry.drain()
-        _ = registry.remove(ConnectionID(rawValue: 1))
+        _ = registry.remove(SocketID(rawValue: 1))
         #expect(registry.isDraining && registry.drained == 1)
     }
 }

@@ -13,12 +13,12 @@ struct PendingWorkTests {
     @Test("Work waits until all its calls are loaded; each call is loaded only once")
     func parking() throws {
         var queries = PendingQueries()
-        let first = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [calls[0], calls[1]])
+        let first = queries.park(.endNotices(SocketID(rawValue: 1)), until: [calls[0], calls[1]])
         let second = queries.park(.expiry(numbers[1]), until: [calls[1], calls[2]])
         #expect(first == [calls[0], calls[1]] && second == [calls[2]])
         #expect(queries.unpark(calls[1]).isEmpty)
         let ready = queries.unpark(calls[0])
-        guard case .endNotices(ConnectionID(rawValue: 1))? = ready.first else {
+        guard case .endNotices(SocketID(rawValue: 1))? = ready.first else {
             throw Missing("the first work is not ready")
         }
         #expect(queries.hasParked)
@@ -29,11 +29,11 @@ struct PendingWorkTests {
     @Test("If a call cannot be loaded, the work that needs it fails; only end notices continue, without that call")
     func failing() throws {
         var queries = PendingQueries()
-        _ = queries.park(.endNotices(ConnectionID(rawValue: 1)), until: [calls[0], calls[1]])
+        _ = queries.park(.endNotices(SocketID(rawValue: 1)), until: [calls[0], calls[1]])
         _ = queries.park(.expiry(numbers[0]), until: [calls[0]])
         _ = queries.park(.expiry(numbers[2]), until: [calls[2]])
         let (failed, notices) = queries.cancel(calls[0])
-        #expect(failed.count == 1 && notices == [ConnectionID(rawValue: 1)])
+        #expect(failed.count == 1 && notices == [SocketID(rawValue: 1)])
         #expect(queries.unpark(calls[1]).count == 1, "the notice of the other call")
     }
 

@@ -12,7 +12,7 @@ enum Values {
     static func connection(_ number: UInt64, _ user: String) throws -> Connection {
         let principal = try principal(user)
         return Connection(
-            id: ConnectionID(rawValue: number),
+            id: SocketID(rawValue: number),
             principal: principal,
             device: DeviceIdentity(id: try device("d\(number)"), fingerprint: principal.fingerprint),
             isNamed: true,

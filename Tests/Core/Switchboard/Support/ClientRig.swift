@@ -12,7 +12,7 @@ final class ClientRig {
         var client: CallClient
         let user: String
         let name: String
-        var connection: ConnectionID?
+        var connection: SocketID?
         var outputs: [CallClient.Output] = []
 
         init(_ user: String, _ name: String, prefix: String) throws {

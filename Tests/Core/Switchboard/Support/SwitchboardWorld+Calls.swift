@@ -104,8 +104,8 @@ extension SwitchboardWorld {
 /// A call from 11 to 10, both with a connection; the call rings, or was answered.
 struct Talk {
     let world: SwitchboardWorld
-    let caller: ConnectionID
-    let callee: ConnectionID
+    let caller: SocketID
+    let callee: SocketID
 
     init(_ world: SwitchboardWorld = SwitchboardWorld(), callID: String = "c-1") throws {
         self.world = world

@@ -1,3 +1,4 @@
+import CallPorts
 import Testing
 
 @testable import Switchboard

@@ -41,17 +41,17 @@ final class SwitchboardWorld {
     /// Whether the store's results are held back until ``deliverResults()``.
     var holdsResults = false
 
-    private(set) var frames: [ConnectionID: [Frame]] = [:]
+    private(set) var frames: [SocketID: [Frame]] = [:]
     private(set) var replies: [RequestID: Reply] = [:]
-    private(set) var closes: [ConnectionID: UInt16] = [:]
+    private(set) var closes: [SocketID: UInt16] = [:]
     /// The connections that were closed, in order, each with its close reason.
-    private(set) var farewells: [(connection: ConnectionID, reason: String)] = []
-    private(set) var pings: [ConnectionID: Int] = [:]
+    private(set) var farewells: [(connection: SocketID, reason: String)] = []
+    private(set) var pings: [SocketID: Int] = [:]
     /// For each connection that was pinged, the number before its first ping.
-    private(set) var pingBases: [ConnectionID: UInt64] = [:]
-    private var adopted: Set<ConnectionID> = []
+    private(set) var pingBases: [SocketID: UInt64] = [:]
+    private var adopted: Set<SocketID> = []
     /// The marks and bonds that were put out, and the frames between them, by connection and in order.
-    private(set) var marks: [ConnectionID: [Mark]] = [:]
+    private(set) var marks: [SocketID: [Mark]] = [:]
     private(set) var pushes: [OutgoingPush] = []
     private(set) var cancelled: [PushID] = []
     private(set) var notes: [Switchboard.Note] = []
@@ -60,7 +60,7 @@ final class SwitchboardWorld {
     private(set) var revoked: [UserID: Moment] = [:]
     private(set) var done: [OperatorCommandID] = []
     private(set) var queries: [(StoreQuery, StoreQueryID)] = []
-    private(set) var verifications: [(ConnectionID, SignalID?, String)] = []
+    private(set) var verifications: [(SocketID, SignalID?, String)] = []
     private(set) var changes: [Change] = []
     private(set) var heldTickets: [Ticket] = []
     private(set) var kept = Kept()
@@ -108,7 +108,7 @@ final class SwitchboardWorld {
     }
 
     /// Answers the newest ping that a connection was sent.
-    func pong(_ connection: ConnectionID) {
+    func pong(_ connection: SocketID) {
         give(.ponged(connection, pingBases[connection, default: 0] + UInt64(pings[connection, default: 0])))
     }
 
@@ -140,7 +140,7 @@ final class SwitchboardWorld {
     }
 
     /// Lets time pass while a device keeps its connection alive.
-    func wait(_ seconds: Int64, keeping connection: ConnectionID) {
+    func wait(_ seconds: Int64, keeping connection: SocketID) {
         for second in 1...seconds {
             wait(1)
             if pings[connection] != nil { pong(connection) }
@@ -155,17 +155,17 @@ final class SwitchboardWorld {
         give(.stored(.committed(upTo: last)))
     }
 
-    func connect(_ principal: Principal, device: String? = nil) -> ConnectionID {
+    func connect(_ principal: Principal, device: String? = nil) -> SocketID {
         lastConnection += 1
-        let id = ConnectionID(rawValue: lastConnection)
+        let id = SocketID(rawValue: lastConnection)
         give(.opened(id, principal, device: device.flatMap { DeviceID($0) }))
         return id
     }
 
     /// Opens a connection of a Socket.IO client.
-    func join(_ principal: Principal) -> ConnectionID {
+    func join(_ principal: Principal) -> SocketID {
         lastConnection += 1
-        let id = ConnectionID(rawValue: lastConnection)
+        let id = SocketID(rawValue: lastConnection)
         give(.joined(id, principal, device: nil, seen: [:]))
         return id
     }
@@ -177,9 +177,9 @@ final class SwitchboardWorld {
         assigned: String? = nil,
         openFor: Moment.Duration = .seconds(60),
         seen: [CallNumber: UInt64] = [:]
-    ) -> ConnectionID {
+    ) -> SocketID {
         lastConnection += 1
-        let id = ConnectionID(rawValue: lastConnection)
+        let id = SocketID(rawValue: lastConnection)
         adopted.insert(id)
         give(
             .adopted(
@@ -201,9 +201,9 @@ final class SwitchboardWorld {
     }
 
     /// Opens a connection of a user's named device.
-    func open(_ user: String, _ device: String) throws -> ConnectionID { connect(try principal(user), device: device) }
+    func open(_ user: String, _ device: String) throws -> SocketID { connect(try principal(user), device: device) }
 
-    func send(_ connection: ConnectionID, _ frame: String) { give(.received(connection, Array(frame.utf8))) }
+    func send(_ connection: SocketID, _ frame: String) { give(.received(connection, Array(frame.utf8))) }
 
     @discardableResult
     func request(_ principal: Principal, _ request: Switchboard.Request) -> RequestID {
@@ -278,7 +278,7 @@ final class SwitchboardWorld {
     }
 
     /// Returns the frames that a connection was sent since the last call of this function.
-    func takeFrames(of connection: ConnectionID) -> [Frame] { frames.removeValue(forKey: connection) ?? [] }
+    func takeFrames(of connection: SocketID) -> [Frame] { frames.removeValue(forKey: connection) ?? [] }
 
     /// Returns the pushes that were requested since the last call of this function.
     func takenPushes() -> [OutgoingPush] {

@@ -1,3 +1,4 @@
+import CallPorts
 import CallWire
 import Foundation
 import LibWebSockets
@@ -20,14 +21,14 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
     var onMessage: ((Server, String, SocketID) -> Void)?
     var onPong: ((Server, SocketID) -> Void)?
     var onClose: ((Server, SocketID) -> Void)?
-    var onRequest: ((Server, RequestHead, [UInt8], ExchangeID) -> Void)?
+    var onRequest: ((Server, RequestHead, [UInt8], RequestID) -> Void)?
     var onTimer: ((Server) -> Void)?
     var onTurn: ((Server) -> Void)?
 
     private struct Record {
         var events: [Event] = []
         var sockets: [SocketID] = []
-        var exchanges: [ExchangeID] = []
+        var exchanges: [RequestID] = []
         var heads: [RequestHead] = []
         var isDone = false
     }
@@ -76,7 +77,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
 
     var events: [Event] { record.withLock { $0.events } }
     var sockets: [SocketID] { record.withLock { $0.sockets } }
-    var exchanges: [ExchangeID] { record.withLock { $0.exchanges } }
+    var exchanges: [RequestID] { record.withLock { $0.exchanges } }
     var heads: [RequestHead] { record.withLock { $0.heads } }
 
     func count(_ event: Event) -> Int { events.count { $0 == event } }
@@ -128,7 +129,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
         onClose?(server, socket)
     }
 
-    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
+    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
         record.withLock {
             $0.heads.append(head)
             $0.exchanges.append(exchange)
@@ -137,11 +138,11 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
         if let onRequest {
             onRequest(server, head, body, exchange)
         } else {
-            server.respond(exchange, with: HTTPResponse(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
+            server.respond(exchange, with: Response(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
         }
     }
 
-    func abandoned(_ exchange: ExchangeID) { note("abandoned") }
+    func abandoned(_ exchange: RequestID) { note("abandoned") }
 
     func timerFired() {
         note("timer")

@@ -1,55 +1,7 @@
+package import CallPorts
 import JSON
 
-/// The response to one HTTP request, sent unchanged with `Content-Length` (204 and 304 have none).
-package struct HTTPResponse: Sendable, Equatable {
-    /// The status code, 200–599.
-    package var status: Int
-    /// `Content-Type`; nil leaves the line out.
-    package var contentType: String?
-    /// Further header lines, in order; CR, LF and NUL in them become spaces.
-    package var headers: [Header]
-    /// The body, up to 1 MiB or so; it is not sent for HEAD, 204 and 304.
-    package var body: [UInt8]
-    /// The problem that the body reports, for the log; nil if the response was not made by
-    /// ``problem(_:code:message:headers:)``.
-    package var problem: Problem?
-
-    /// A problem as the server describes it.
-    package struct Problem: Sendable, Equatable {
-        /// The code for programs.
-        package let code: String
-        /// The sentence for people.
-        package let message: String
-
-        /// Creates a problem of a code and a sentence.
-        package init(code: String, message: String) {
-            self.code = code
-            self.message = message
-        }
-    }
-
-    /// One header line.
-    package struct Header: Sendable, Equatable {
-        /// Its name, spelled as it is sent.
-        package var name: String
-        /// Its value.
-        package var value: String
-
-        /// Creates a header line of a name and a value.
-        package init(_ name: String, _ value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
-
-    /// Creates a response of these parts.
-    package init(status: Int, contentType: String? = nil, headers: [Header] = [], body: [UInt8] = []) {
-        self.status = status
-        self.contentType = contentType
-        self.headers = headers
-        self.body = body
-    }
-
+extension Response {
     /// Returns an RFC 9457 problem response.
     ///
     /// Its `type` is `about:blank`, its `title` the status' reason phrase; `code` and `message` are our own members.
@@ -60,15 +12,14 @@ package struct HTTPResponse: Sendable, Equatable {
     ///   - message: A sentence for people.
     ///   - headers: Further header lines.
     /// - Returns: The response.
-    package static func problem(_ status: Int, code: String, message: String, headers: [Header] = []) -> HTTPResponse {
-        var response = HTTPResponse(
+    package static func problem(_ status: Int, code: String, message: String, headers: [HTTPField] = []) -> Response {
+        Response(
             status: status,
             contentType: "application/problem+json",
             headers: headers,
-            body: JSONWriter.problem(status, title: reasonPhrase(of: status), code: code, message: message)
+            body: JSONWriter.problem(status, title: reasonPhrase(of: status), code: code, message: message),
+            problem: Problem(code: code, message: message)
         )
-        response.problem = Problem(code: code, message: message)
-        return response
     }
 
     /// Returns the whole response as it is sent, after `headroom` spare bytes.

@@ -165,8 +165,7 @@ struct RoomPresenceTests {
 
 @Suite("Glare: two users that call each other")
 struct GlareWorldTests {
-    private func ring(_ first: String, _ second: String) throws -> (SwitchboardWorld, a: SocketID, b: SocketID)
-    {
+    private func ring(_ first: String, _ second: String) throws -> (SwitchboardWorld, a: SocketID, b: SocketID) {
         let world = SwitchboardWorld()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
         world.send(a, SwitchboardWorld.offer(first, to: "10"))

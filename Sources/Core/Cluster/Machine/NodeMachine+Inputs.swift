@@ -120,6 +120,9 @@ extension NodeMachine {
         case dropCalls
         /// Pass an event to the switchboard; the link is 0 for this node's own sockets.
         case decide(SocketEvent, link: Int)
+        /// Count the connect of another node's user, whom that node has counted among its own only: pass the opening to
+        /// the switchboard, or close the socket with 4429 if the user connects too often.
+        indirect case admit(SocketID, Principal, device: DeviceID?, link: Int)
         /// Give the switchboard a socket that it has not opened itself.
         indirect case adopt(AdoptedSocket, link: Int)
         /// Tell the node of a socket which id the switchboard has given the device of its client, so that the client

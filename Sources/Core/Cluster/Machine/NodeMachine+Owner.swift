@@ -142,12 +142,10 @@ extension NodeMachine {
     mutating func decide(_ event: SocketEvent, over link: Int, _ effects: inout [Effect]) {
         switch event {
         case .opened(let socket, let principal, let device):
+            guard link != 0 else { break }
             edges[link]?.sockets.insert(socket)
-            let own = link == 0 ? principal : principal.shifted(by: clockLag)
-            effects.append(.decide(.opened(socket, own, device: device), link: link))
-            if link != 0, device == nil, principal.device == nil {
-                effects.append(.assignDevice(socket, link: link))
-            }
+            effects.append(.admit(socket, principal.shifted(by: clockLag), device: device, link: link))
+            if device == nil, principal.device == nil { effects.append(.assignDevice(socket, link: link)) }
             return
         case .openedSocketIO(let socket, _): edges[link]?.sockets.insert(socket)
         case .closed(let socket, _): edges[link]?.sockets.remove(socket)

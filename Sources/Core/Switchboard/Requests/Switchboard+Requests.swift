@@ -22,21 +22,32 @@ extension Switchboard {
             refuse(id, error)
             return
         }
-        if let error = refusal(of: request, by: principal) ?? refusal(ofService: principal, request) {
+        let end = endMessage(of: request, by: principal)
+        if let error = refusal(of: request, end, by: principal) ?? refusal(ofService: principal, request) {
             refuse(id, error)
             return
         }
         noteSignOfLife(of: principal, in: request)
         trace(from: .calls, .request(id, request.name, principal.user, request.callID))
-        carryOut(request, by: principal, as: id)
+        if let end {
+            self.end(end, asked: request, by: principal, as: id)
+        } else {
+            carryOut(request, by: principal, as: id)
+        }
+    }
+
+    /// Returns the signal that a request to end a call stands for; `nil` for every other request.
+    private func endMessage(of request: Request, by principal: Principal) -> SignalMessage? {
+        guard case .end(let callID, let peer, _) = request else { return nil }
+        return end(of: callID, with: peer, by: principal)
     }
 
     private mutating func carryOut(_ request: Request, by principal: Principal, as id: RequestID) {
         switch request {
         case .signal(let message): signal(message, by: principal, as: id)
         case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: principal, as: id)
-        case .end(let callID, let peer, let device):
-            end(end(of: callID, with: peer, by: principal), device: device, asked: request, by: principal, as: id)
+        // It is carried out as the signal that it stands for.
+        case .end: break
         case .calls(let asked): readCalls(asked, by: principal, as: id)
         case .devices(let asked): devices(asked, by: principal, as: id)
         case .blocks(let asked): blocks(asked, by: principal, as: id)
@@ -49,15 +60,14 @@ extension Switchboard {
     /// Returns the refusal of a request that exceeds its user's rate; `nil` = the request is handled.
     ///
     /// Ends have a separate rate limit: an end that ends a call is always accepted.
-    private mutating func refusal(of request: Request, by principal: Principal) -> WireError? {
-        switch request {
-        case .end(let callID, let peer, let device):
-            return endRefusal(end(of: callID, with: peer, by: principal), by: principal.user, device, principal)
-        case .signal(let message):
-            if message.signal.kind == .end {
-                return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
-            }
-        case .fetch, .calls, .devices, .blocks, .numbers, .schedules, .credentials: break
+    private mutating func refusal(
+        of request: Request,
+        _ end: SignalMessage?,
+        by principal: Principal
+    ) -> WireError? {
+        if let end { return endRefusal(end, by: principal.user, request.device, principal) }
+        if case .signal(let message) = request, message.signal.kind == .end {
+            return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
         }
         // A service acts for all users: its rate is not limited.
         guard !principal.isService, !limits.requests.take(principal.user, at: turn.now) else { return nil }
@@ -113,14 +123,13 @@ extension Switchboard {
 
     private mutating func end(
         _ message: SignalMessage,
-        device: DeviceID?,
         asked request: Request,
         by principal: Principal,
         as id: RequestID
     ) {
         let source = Source(
             user: principal.user,
-            device: deviceIdentity(asking: principal, named: device),
+            device: deviceIdentity(asking: principal, named: request.device),
             name: principal.name,
             transport: .request
         )

@@ -65,6 +65,8 @@ extension NodesServer {
             releaseCalls(epoch, heir: heir, node)
         case .dropCalls: drop(node)
         case .decide(let event, let link): decideEvent(event, over: link, at: node)
+        case .admit(let socket, let principal, let device, let link):
+            decideEvent(.opened(socket, principal, device: device), over: link, at: node)
         case .adopt(let socket, let link): adopt(socket, over: link, at: node)
         case .assignDevice(let socket, let link): assignDevice(to: socket, over: link, from: node)
         case .sendRevocations(let link): sendRevocations(over: link, of: node)

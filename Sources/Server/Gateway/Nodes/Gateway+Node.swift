@@ -58,15 +58,12 @@ extension Gateway {
 
     // MARK: Events and commands
 
-    /// Handles an event of a link; 0 = of this node.
-    func handleEdgeEvent(_ event: SocketEvent, over link: Int) {
-        // The edge has counted only the connects to itself.
-        if link != 0, case .opened(let id, let principal, _) = event,
-            let refusal = router.connects.refusal(of: principal, at: now)
-        {
-            return close(id.over(link), code: 4429, reason: refusal.message)
+    /// Counts the connect of another node's user, and opens the connection if the user does not connect too often.
+    func admit(_ socket: SocketID, _ principal: Principal, device: DeviceID?) {
+        guard let refusal = router.connects.refusal(of: principal, at: now) else {
+            return feed(.opened(socket, principal, device: device))
         }
-        decide(event.over(link))
+        close(socket, code: 4429, reason: refusal.message)
     }
 
     /// Gives the switchboard a socket that it has not opened itself; 0 = the link of this node's own sockets.

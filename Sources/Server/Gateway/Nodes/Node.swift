@@ -189,7 +189,9 @@ final class Node {
             // The store has reported its last commits to the loop, where this comes after them.
             gateway.post { $0.node?.handle(.released(epoch)) }
         case .dropCalls: dropCalls()
-        case .decide(let event, let link): gateway.handleEdgeEvent(event, over: link)
+        case .decide(let event, let link): gateway.decide(event.over(link))
+        case .admit(let socket, let principal, let device, let link):
+            gateway.admit(socket.over(link), principal, device: device)
         case .adopt(let socket, let link): gateway.adopt(socket, over: link)
         case .assignDevice(let socket, let link): assignDevice(to: socket, over: link)
         case .sendRevocations(let link):

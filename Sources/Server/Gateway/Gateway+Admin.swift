@@ -26,14 +26,14 @@ extension Gateway {
                     connections: connections,
                     commitsUnderWay: switchboard?.commitsUnderWay ?? 0,
                     certificateExpiry: configuration.certificateExpiry(),
-                    queueDrops: queueDrops,
+                    queueDrops: counts.queueDrops,
                     connectsRefused: router.connects.refused,
                     unjoinedRefused: router.connects.unjoined,
                     unauthenticatedDropped: unauthenticatedDroppedByReason(server.dropped),
                     requestsRefused: router.refusedRequests.all,
                     originsRefused: router.refusedOrigins.withLock { $0 },
-                    packetsRefused: PacketRefusal.allCases.map { ($0.rawValue, packetsRefused[$0] ?? 0) },
-                    process: ProcessFigures(startFigures, connections: connections),
+                    packetsRefused: PacketRefusal.allCases.map { ($0.rawValue, counts.packetsRefused[$0] ?? 0) },
+                    process: ProcessFigures(counts.startFigures, connections: connections),
                     logLines: configuration.logLines(),
                     keySet: configuration.keySet(),
                     outbound: configuration.outbound(),
@@ -85,7 +85,7 @@ extension Gateway {
 
     private func unauthenticatedDroppedByReason(_ connections: DroppedUnauthenticated) -> [(String, UInt64)] {
         DroppedUnauthenticated.Reason.allCases.map { ($0.rawValue, connections[$0]) }
-            + DroppedUnauthenticatedSession.allCases.map { ($0.rawValue, unauthenticatedDropped[$0] ?? 0) }
+            + DroppedUnauthenticatedSession.allCases.map { ($0.rawValue, counts.unauthenticatedDropped[$0] ?? 0) }
     }
 
     /// The reason why the server should get no traffic; `nil` if it is ready.

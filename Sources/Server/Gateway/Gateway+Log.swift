@@ -186,8 +186,8 @@ extension Gateway {
     /// Logs once a second how many connections are still open.
     func logDraining() {
         let second = now.milliseconds / 1_000
-        guard log.isOn(.debug), second != drainLoggedAt, let server else { return }
-        drainLoggedAt = second
+        guard log.isOn(.debug), second != ending.loggedAt, let server else { return }
+        ending.loggedAt = second
         log.debug("connections are still being closed", [.connections(server.connectionCountOfAllLoops)])
     }
 

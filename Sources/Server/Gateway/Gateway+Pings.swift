@@ -12,9 +12,9 @@ extension Gateway {
     /// The last ping replaces the earlier ones, because some Socket.IO clients accept only a few packets in one
     /// response, and some clients answer only the newest ping.
     func sendPings() {
-        guard !pingsDue.isEmpty else { return }
+        guard !queue.pings.isEmpty else { return }
         var due: [SocketID: UInt64] = [:]
-        swap(&due, &pingsDue)
+        swap(&due, &queue.pings)
         for (connection, number) in due {
             if let socketIO = socketIOSession(connection) {
                 handle(.ping(number), socketIO)

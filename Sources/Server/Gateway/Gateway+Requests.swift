@@ -19,22 +19,22 @@ extension Gateway {
 
     /// Handles a request that ``RequestRouter`` has checked.
     func take(_ request: RequestRouter.Request, _ exchange: RequestID) {
-        if let node, LinkNumber.link(of: exchange.rawValue) == 0 { node.openExchanges.insert(exchange) }
+        if node != nil, LinkNumber.link(of: exchange.rawValue) == 0 { requests.open.insert(exchange) }
         switch request {
         case .asks(let principal, let request, let origin):
-            if let origin { origins[exchange] = origin }
+            if let origin { requests.origins[exchange] = origin }
             markAuthenticated(for: exchange)
             feed(.requested(exchange, principal, request))
         case .socketIO(let handshake, let posted, let origin):
-            if let origin { origins[exchange] = origin }
+            if let origin { requests.origins[exchange] = origin }
             take(handshake, posted: posted, exchange)
         }
     }
 
     /// Handles a request that its client gave up.
     func abandoned(_ exchange: RequestID) {
-        node?.openExchanges.remove(exchange)
-        origins[exchange] = nil
+        requests.open.remove(exchange)
+        requests.origins[exchange] = nil
         if let session = socketIO.byRequest.removeValue(forKey: exchange) {
             handle(.abandoned(exchange.rawValue), session)
             return
@@ -47,7 +47,7 @@ extension Gateway {
             respondWithPage(reply, tag, to: exchange)
             return
         }
-        var headers = router.commonHeaders(for: origins.removeValue(forKey: exchange))
+        var headers = router.commonHeaders(for: requests.origins.removeValue(forKey: exchange))
         // RFC 9110, section 15.5.2: a 401 response must name the authentication scheme.
         if reply.status == 401 { headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#)) }
         if let seconds = reply.retryAfterSeconds { headers.append(.init("Retry-After", String(seconds))) }
@@ -67,7 +67,9 @@ extension Gateway {
         var headers: [HTTPField] = [
             .init("Cache-Control", "private, no-cache"), .init("ETag", tag), .init("Vary", "Accept-Encoding"),
         ]
-        if let origin = origins.removeValue(forKey: exchange) { headers += router.originPolicy.headers(for: origin) }
+        if let origin = requests.origins.removeValue(forKey: exchange) {
+            headers += router.originPolicy.headers(for: origin)
+        }
         let contentType = reply.status == 304 ? nil : "text/plain; charset=utf-8"
         respond(
             exchange,

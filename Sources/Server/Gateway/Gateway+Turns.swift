@@ -10,7 +10,7 @@ extension Gateway {
     /// There is no commit after each input. A commit wakes the store's thread, and waking it costs more than the
     /// changes do.
     func turn() {
-        guard !isBusy else { return }
+        guard !queue.isBusy else { return }
         if let switchboard { commitChanges(of: switchboard) }
         node?.endTurn()
         flushWorkers()
@@ -27,11 +27,11 @@ extension Gateway {
             let now = self.now
             if let commitDue, commitDue > now { continue }
             sendBeforeCommit()
-            isBusy = true
-            switchboard.flush(at: now, into: &outputs)
+            queue.isBusy = true
+            switchboard.flush(at: now, into: &queue.outputs)
             perform()
-            isBusy = false
-        } while !pendingInputs.isEmpty || !pingsDue.isEmpty || !socketIO.needingTurnEnd.isEmpty
+            queue.isBusy = false
+        } while !queue.inputs.isEmpty || !queue.pings.isEmpty || !socketIO.needingTurnEnd.isEmpty
     }
 
     /// Sends what this turn relays before its commit is made, because to encode the changes and to wake the store's thread
@@ -40,7 +40,7 @@ extension Gateway {
     /// A commit in memory brings acks in the same turn. If the turn has frames for many connections, these frames wait for
     /// the acks, so that each connection is written to once.
     private func sendBeforeCommit() {
-        guard let server, !isStoreImmediate || server.heldConnectionCount <= 2 else { return }
+        guard let server, !commits.areImmediate || server.heldConnectionCount <= 2 else { return }
         flushWorkers()
         node?.flushLinks()
         server.sendHeld()
@@ -51,8 +51,8 @@ extension Gateway {
     /// The first commit after a quiet time is immediate. Later commits are spaced apart, so that all changes in between
     /// cost one `fsync`, one wake-up of the store's thread, and one of this thread. An ack waits for its commit.
     private var commitDue: Moment? {
-        guard let switchboard, let lastCommit, switchboard.hasChanges, !isDraining else { return nil }
-        return lastCommit + .milliseconds(configuration.commitSpacingMilliseconds)
+        guard let switchboard, let last = commits.last, switchboard.hasChanges, !isDraining else { return nil }
+        return last + .milliseconds(configuration.commitSpacingMilliseconds)
     }
 
     private func setTimer() {
@@ -62,7 +62,7 @@ extension Gateway {
         var next = passesEventsOn ? nil : switchboard?.deadline
         if let check = socketIO.nextCheck { next = next.map { min($0, check) } ?? check }
         if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
-        if let drainBy {
+        if let drainBy = ending.by {
             if hasNoConnections && node?.machine.hasEnded != false || now >= drainBy {
                 logDrained()
                 server.stop()
@@ -70,7 +70,7 @@ extension Gateway {
             }
             next = min(next ?? drainBy, min(drainBy, now + .milliseconds(50)))
         }
-        guard next != timerAt || drainBy != nil else { return }
+        guard next != timerAt || isDraining else { return }
         timerAt = next
         // For a deadline that has passed, the timer fires after a millisecond. For a deadline that is more than a day
         // away, it fires after a day.

@@ -21,60 +21,32 @@ package import Threads
 package final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let router: RequestRouter
-    let adminHosts: AdminHosts
     let log: ServerLog
-    /// Set once, before the loop runs.
-    private(set) var server: Server?
     /// The decisions; `nil` while another node, or none, owns the calls.
     private(set) var switchboard: SwitchboardBox?
-    private var store: (any CallStore)?
     private var push: (any PushSender)?
-
-    /// The connections to be pinged at the end of the turn, each with the number of its ping.
-    var pingsDue: [SocketID: UInt64] = [:]
-    let pageCompressor = PageCompressor()
+    var commits = Commits()
+    var queue = TurnQueue()
+    /// How much the switchboard reports for the log.
+    private var detail = Switchboard.Detail.none
+    /// What the switchboard knows of the wall clock.
+    var knownWallClock = WallClock.agreeing
+    var timerAt: Moment?
+    var loops = LoopTable()
     /// The Socket.IO sessions.
     var socketIO = SocketIOSessions()
-    /// The loop on the gateway's own thread; set together with ``server``.
-    private(set) var ownLoop: WorkerLoop?
+    var requests = RequestTable()
     /// This node, if the server is one of several.
     var node: Node?
     /// Whether this node's events go to its attachment: it does not serve as the owner, or not yet, or no longer.
     var passesEventsOn = false { didSet { router.forwarding.isOn = passesEventsOn } }
-    /// The loops on other threads, in order.
-    var workers: [WorkerLoopHandle] = []
-    var pendingInputs = Deque<Switchboard.Input>()
-    var outputs: [Switchboard.Output] = []
-    var isBusy = false
-    var timerAt: Moment?
-    /// What the switchboard knows of the wall clock.
-    var knownWallClock = WallClock.agreeing
-    /// When changes were last passed to a store that commits asynchronously.
-    var lastCommit: Moment?
-    /// Whether the store's last commit was durable at once, as in memory.
-    var isStoreImmediate = false
-    /// How much the switchboard reports for the log.
-    private var detail = Switchboard.Detail.none
-    /// Why the opening of the store takes long; `nil` = no reason is known.
-    let startDelay = Monitor<StartDelay?>(nil)
-    /// The deadline of a shutdown.
-    var drainBy: Moment?
-    /// The second in which the connections that are still open were last logged.
-    var drainLoggedAt: Int64 = 0
-    var isDraining: Bool { drainBy != nil }
-    /// The number of connections that were closed because they read too slowly.
-    var queueDrops: UInt64 = 0
-    /// The number of unauthenticated Socket.IO sessions that were closed, by reason.
-    var unauthenticatedDropped: [DroppedUnauthenticatedSession: UInt64] = [:]
-    /// The number of packets that Socket.IO sessions refused themselves, by reason.
-    var packetsRefused: [PacketRefusal: UInt64] = [:]
-    /// The process figures that are read once, at the start.
-    private(set) var startFigures = ProcessFigures.StartFigures()
-    /// The `Origin` headers of the requests that have no response yet; the CORS headers of the response need them.
-    var origins: [RequestID: String] = [:]
-    /// The operator's commands that are not durable yet, each with its completion handler.
-    private var operatorCommands: [OperatorCommandID: @Sendable () -> Void] = [:]
-    private var lastOperatorCommand: UInt64 = 0
+    var operators: OperatorDesk
+    var counts = GatewayCounts()
+    var ending = Ending()
+
+    /// The server of the loop on the gateway's own thread; set once, before the loop runs.
+    var server: Server? { loops.own?.server }
+    var isDraining: Bool { ending.by != nil }
 
     /// Creates a gateway that is not open yet.
     package init(configuration: GatewayConfiguration, authenticator: any Authenticator, log: ServerLog) {
@@ -85,7 +57,7 @@ package final class Gateway: @unchecked Sendable {
                 ? TrustingAuthenticator(strict: authenticator) : authenticator,
             log: log
         )
-        adminHosts = AdminHosts(configuration.adminHosts)
+        operators = OperatorDesk(hosts: AdminHosts(configuration.adminHosts))
         self.log = log
     }
 
@@ -133,14 +105,13 @@ package final class Gateway: @unchecked Sendable {
 
     /// Serves on a server from now on.
     func use(_ server: Server) {
-        startFigures.ownDescriptors = ProcessFigures.countDescriptors()
-        self.server = server
-        ownLoop = WorkerLoop(
+        counts.startFigures.ownDescriptors = ProcessFigures.countDescriptors()
+        loops.own = WorkerLoop(
             server,
             router: router,
             sessions: socketIO.index,
             sink: .gateway(.passUnretained(self)),
-            compressor: pageCompressor,
+            compressor: loops.compressor,
             isSilent: configuration.isSilent
         )
     }
@@ -151,7 +122,7 @@ package final class Gateway: @unchecked Sendable {
             log.notice("the last run did not shut down cleanly; continuing with the committed data")
         }
         for (user, moment) in stored.revocations { router.revocations.note(user, upTo: moment) }
-        self.store = store
+        commits.store = store
         self.push = push
         knownWallClock = wallClock
         switchboard = SwitchboardBox(
@@ -169,40 +140,40 @@ package final class Gateway: @unchecked Sendable {
     ///
     /// Blocks until the store is closed. It has then posted its last reports.
     func endOwnership(releasingTo heir: NodeID?) {
-        guard let switchboard, !isBusy else { return }
+        guard let switchboard, !queue.isBusy else { return }
         handlePendingInputs()
         passesEventsOn = true
-        isBusy = true
-        switchboard.flush(at: now, into: &outputs)
+        queue.isBusy = true
+        switchboard.flush(at: now, into: &queue.outputs)
         perform()
-        isBusy = false
-        (store as? any ReleasableStore)?.close(releasingTo: heir)
-        store = nil
+        queue.isBusy = false
+        (commits.store as? any ReleasableStore)?.close(releasingTo: heir)
+        commits.store = nil
     }
 
     /// Drops the calls without committing anything.
     func dropCalls() {
         passesEventsOn = true
         switchboard = nil
-        store = nil
+        commits.store = nil
         push = nil
-        pendingInputs = []
+        queue.inputs = []
     }
 
     static let adminListener = 1
     /// The admin listener's port; `nil` before it is open.
-    package internal(set) var adminPort: Int?
+    package var adminPort: Int? { operators.port }
     /// The client listener's port; 0 before it is open.
     package var port: Int { server?.port ?? 0 }
 
     /// Serves on the calling thread until ``drain()`` has completed, and then closes the store.
     package func run() {
-        guard let server, let ownLoop else { return }
-        server.post { [self] in turn() }
+        guard let ownLoop = loops.own else { return }
+        ownLoop.server.post { [self] in turn() }
         ownLoop.run()
         endWorkers()
-        store?.close()
-        node?.register.close()
+        commits.store?.close()
+        node?.closeRegister()
     }
 
     /// Runs a closure on the loop thread; from any thread.
@@ -219,17 +190,17 @@ package final class Gateway: @unchecked Sendable {
             if let node {
                 node.handle(.stored(report))
             } else if case .deposed(let failure) = report {
-                storeFailure = failure
+                ending.storeFailure = failure
                 drain()
             }
         }
     }
 
     /// The failure for which the server ended: another server has taken over the database; `nil` if there was none.
-    package private(set) var storeFailure: StoreFailure?
+    package var storeFailure: StoreFailure? { ending.storeFailure }
 
     /// Whether the node was deposed, so that its process must begin anew after ``run()``.
-    package internal(set) var needsNewRun = false
+    package var needsNewRun: Bool { ending.needsNewRun }
 
     /// Handles an event of the wall clock; from any thread.
     package func take(_ event: ServerTime.Event) {
@@ -252,10 +223,7 @@ package final class Gateway: @unchecked Sendable {
 
     /// Carries out an operator's command here, on the owner.
     func decide(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
-        lastOperatorCommand += 1
-        let id = OperatorCommandID(rawValue: lastOperatorCommand)
-        operatorCommands[id] = done
-        feed(.operatorCommand(id, command))
+        feed(.operatorCommand(operators.note(done), command))
     }
 
     /// Stops accepting, closes every connection with 1001, and lets ``run()`` return when all are gone; from any
@@ -263,17 +231,17 @@ package final class Gateway: @unchecked Sendable {
     package func drain() {
         server?.post { [self] in
             // The operator's wish comes before a new run.
-            needsNewRun = false
+            ending.needsNewRun = false
             beginDraining()
         }
     }
 
     func beginDraining() {
-        guard drainBy == nil else { return }
+        guard !isDraining else { return }
         log.notice("shutting down")
         configuration.audit(.stopping)
-        let limit = needsNewRun ? configuration.beginningAnewMilliseconds : configuration.drainMilliseconds
-        drainBy = now + .milliseconds(limit)
+        let limit = ending.needsNewRun ? configuration.beginningAnewMilliseconds : configuration.drainMilliseconds
+        ending.by = now + .milliseconds(limit)
         socketIO.index.drain()
         stopListening()
         if let node {
@@ -288,19 +256,19 @@ package final class Gateway: @unchecked Sendable {
 
     /// Passes an input to the switchboard and performs its outputs.
     ///
-    /// Inputs that arrive meanwhile wait in `pendingInputs`.
+    /// Inputs that arrive meanwhile wait in ``TurnQueue/inputs``.
     func feed(_ input: Switchboard.Input) {
-        guard !isBusy, pendingInputs.isEmpty, let switchboard else {
+        guard !queue.isBusy, queue.inputs.isEmpty, let switchboard else {
             if switchboard == nil, node?.machine.hasEnded == true { return }
-            pendingInputs.append(input)
+            queue.inputs.append(input)
             handlePendingInputs()
             return
         }
-        isBusy = true
+        queue.isBusy = true
         updateDetail(switchboard)
-        switchboard.handle(input, at: now, into: &outputs)
+        switchboard.handle(input, at: now, into: &queue.outputs)
         perform()
-        isBusy = false
+        queue.isBusy = false
         // Handle the inputs that the outputs have caused.
         handlePendingInputs()
     }
@@ -315,27 +283,27 @@ package final class Gateway: @unchecked Sendable {
     }
 
     func handlePendingInputs() {
-        guard !isBusy, !pendingInputs.isEmpty, let switchboard else { return }
-        isBusy = true
-        while let next = pendingInputs.popFirst() {
-            switchboard.handle(next, at: now, into: &outputs)
+        guard !queue.isBusy, !queue.inputs.isEmpty, let switchboard else { return }
+        queue.isBusy = true
+        while let next = queue.inputs.popFirst() {
+            switchboard.handle(next, at: now, into: &queue.outputs)
             perform()
         }
-        isBusy = false
+        queue.isBusy = false
     }
 
     func perform() {
-        // The outputs are moved out of `outputs` first, because performing one may call back into the gateway. The
+        // The outputs are moved out of the queue first, because performing one may call back into the gateway. The
         // empty array goes back afterwards, so that its memory is used again.
         var batch: [Switchboard.Output] = []
-        swap(&batch, &outputs)
+        swap(&batch, &queue.outputs)
         for output in batch { perform(output) }
         batch.removeAll(keepingCapacity: true)
-        if outputs.isEmpty { swap(&batch, &outputs) }
+        if queue.outputs.isEmpty { swap(&batch, &queue.outputs) }
     }
 
     private func perform(_ output: Switchboard.Output) {
-        guard let ownLoop else { return }
+        guard let ownLoop = loops.own else { return }
         switch output {
         case .send(let connection, let frame):
             if let socketIO = socketIOSession(connection) {
@@ -346,7 +314,7 @@ package final class Gateway: @unchecked Sendable {
         case .marked(let connection, let call, let seq):
             node?.machine.mark(connection.rawValue, LogMark(call, seq: seq))
         case .bound(let connection, let isBound): node?.sendCommand(.bind(connection, isBound), to: connection.rawValue)
-        case .ping(let connection, let number): pingsDue[connection] = number
+        case .ping(let connection, let number): queue.pings[connection] = number
         case .close(let connection, let code, let reason, let isLost):
             if let socketIO = socketIOSession(connection) {
                 handle(.closedByServer(code: code, reason: reason), socketIO)
@@ -356,23 +324,23 @@ package final class Gateway: @unchecked Sendable {
         case .reply(let request, let reply): respond(reply, to: request)
         case .verify(let connection, let id, let token):
             let result = Result { () throws(WireError) in try router.admit(token) }
-            pendingInputs.append(.verified(connection, id: id, result))
+            queue.inputs.append(.verified(connection, id: id, result))
         case .commit(let changes, let ticket):
             node?.machine.lastTicket = ticket.rawValue
-            isStoreImmediate = store?.commit(changes, as: ticket) == true
-            if isStoreImmediate {
-                pendingInputs.append(.stored(.committed(upTo: ticket)))
+            commits.areImmediate = commits.store?.commit(changes, as: ticket) == true
+            if commits.areImmediate {
+                queue.inputs.append(.stored(.committed(upTo: ticket)))
             } else {
-                lastCommit = now
+                commits.last = now
             }
-        case .submit(let query, let id): store?.submit(query, as: id)
+        case .submit(let query, let id): commits.store?.submit(query, as: id)
         case .push(let outgoing): push?.send(outgoing)
         case .cancelPush(let id): push?.cancel(id)
         case .revoked(let user, let moment):
             router.revocations.note(user, upTo: moment)
             node?.handle(.revoked(user, upTo: moment))
             log.limited(level: .notice, "a user's tokens were revoked", of: user.text, [.user(user)])
-        case .done(let id): operatorCommands.removeValue(forKey: id)?()
+        case .done(let id): operators.completions.removeValue(forKey: id)?()
         case .note(let note): write(note)
         case .audit(let event): configuration.audit(event)
         case .trace(let note): write(note)
@@ -387,7 +355,7 @@ package final class Gateway: @unchecked Sendable {
 
 extension Int {
     fileprivate func asAdminPort(of gateway: Gateway) -> Int {
-        gateway.adminPort = self
+        gateway.operators.port = self
         return self
     }
 }

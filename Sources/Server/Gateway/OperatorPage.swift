@@ -74,7 +74,7 @@ package enum OperatorRequest: Equatable, Sendable {
 extension Gateway {
     /// Responds to a request at the admin listener.
     func respondToOperator(_ head: RequestHead, _ exchange: RequestID) {
-        guard adminHosts.admits(head.host) else {
+        guard operators.hosts.admits(head.host) else {
             log.limited(
                 level: .warning,
                 "a request to the operators' port was refused because of its Host; see --admin-host",

@@ -12,7 +12,7 @@ package enum StartDelay: String, Sendable {
 
 extension Gateway {
     /// Says in `/readyz` why the opening takes long; from any thread.
-    package func startIsDelayed(by delay: StartDelay) { startDelay.withLock { $0 = delay } }
+    package func startIsDelayed(by delay: StartDelay) { operators.startDelay.withLock { $0 = delay } }
 
     /// Opens the store, and answers operators meanwhile if that may take long.
     func answeringOperators<Opened>(while open: () throws -> Opened) throws -> Opened {
@@ -23,9 +23,9 @@ extension Gateway {
             listener = try StartingListener(
                 host: admin.host,
                 port: admin.port,
-                hosts: adminHosts,
+                hosts: operators.hosts,
                 version: configuration.version,
-                delay: startDelay
+                delay: operators.startDelay
             )
         }
         defer { listener?.end() }

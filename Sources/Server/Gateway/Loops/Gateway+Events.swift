@@ -30,7 +30,7 @@ extension Gateway {
             close(socket, code: 1001, reason: "the server is moving; reconnect")
         case .checked(let id, let request): take(request, id)
         case .checkedSocketIO(let socket, let handshake): opened(socket, handshake)
-        case .counted(let count, let loop): if loop > 0 { workers[loop - 1].connections = count }
+        case .counted(let count, let loop): if loop > 0 { loops.others[loop - 1].connections = count }
         }
     }
 
@@ -73,7 +73,7 @@ extension Gateway {
         if let session = socketIO.bySocket[socket] {
             handle(.closedByServer(code: 4408, reason: "too slow"), session)
         } else {
-            queueDrops += 1
+            counts.queueDrops += 1
         }
     }
 

@@ -25,16 +25,16 @@ extension Gateway {
                 router: router,
                 sessions: socketIO.index,
                 sink: .batches(batches),
-                compressor: pageCompressor,
+                compressor: loops.compressor,
                 isSilent: configuration.isSilent
             )
-            workers.append(WorkerLoopHandle(loop))
+            loops.others.append(WorkerLoopHandle(loop))
         }
     }
 
     /// Starts the loops on other threads.
     func startWorkers() throws(ServerError) {
-        guard workers.allSatisfy({ $0.start() }) else {
+        guard loops.others.allSatisfy({ $0.start() }) else {
             endWorkers()
             throw .threads("the system cannot start a thread for each of the --loops: raise the limit on threads")
         }
@@ -42,14 +42,14 @@ extension Gateway {
 
     /// Stops the loops on other threads, and waits until they have ended.
     func endWorkers() {
-        for worker in workers { worker.loop.stop() }
-        for worker in workers { worker.join() }
-        pageCompressor.end()
+        for worker in loops.others { worker.loop.stop() }
+        for worker in loops.others { worker.join() }
+        loops.compressor.end()
     }
 
     /// For each loop a function that runs a closure on its thread, from any thread; complete once the gateway is open.
     package var loopPosts: [@Sendable (@escaping @Sendable () -> Void) -> Void] {
-        ([server].compactMap { $0 } + workers.map(\.loop.server)).map { server in { server.post($0) } }
+        ([server].compactMap { $0 } + loops.others.map(\.loop.server)).map { server in { server.post($0) } }
     }
 
     // MARK: Commands
@@ -71,14 +71,14 @@ extension Gateway {
     /// Sends a frame to a socket of another loop or another node; returns `false` if too much already waits for it.
     private func sendElsewhere(_ frame: Frame, to socket: SocketID) -> Bool {
         guard LinkNumber.link(of: socket.rawValue) == 0 else { return node?.send(frame, to: socket) ?? true }
-        return workers[socket.loop - 1].send(frame, to: socket)
+        return loops.others[socket.loop - 1].send(frame, to: socket)
     }
 
     /// The bytes that wait for the other loop or the other node of a socket.
     private func bytesWaiting(with socket: SocketID) -> Int {
         let link = LinkNumber.link(of: socket.rawValue)
         guard link == 0 else { return node?.bytesWaiting(with: socket) ?? 0 }
-        return workers[socket.loop - 1].bytesUnderWay
+        return loops.others[socket.loop - 1].bytesUnderWay
     }
 
     func ping(_ socket: SocketID, _ number: UInt64) { carryOut(.ping(socket, number), for: socket.rawValue) }
@@ -88,7 +88,7 @@ extension Gateway {
     }
 
     func respond(_ exchange: RequestID, with response: Response) {
-        node?.openExchanges.remove(exchange)
+        if node != nil { requests.open.remove(exchange) }
         carryOut(.respond(exchange, response), for: exchange.rawValue, bytes: response.body.count)
     }
 
@@ -97,7 +97,7 @@ extension Gateway {
 
     /// Closes all WebSocket connections of this node.
     func closeAll(code: UInt16, reason: String) {
-        for loop in 0...workers.count { pass(.closeAll(code: code, reason: reason), to: loop) }
+        for loop in 0...loops.others.count { pass(.closeAll(code: code, reason: reason), to: loop) }
     }
 
     /// Carries out a command on the socket or the request of this number, at once if it belongs to this thread's loop.
@@ -107,9 +107,9 @@ extension Gateway {
     @inline(__always)
     func carryOut(_ command: SocketCommand, for number: UInt64, bytes: Int = 0) {
         if !LinkNumber.isElsewhere(number) {
-            ownLoop?.carryOut(command)
+            loops.own?.carryOut(command)
         } else if LinkNumber.link(of: number) == 0 {
-            workers[SocketID(rawValue: number).loop - 1].queue(.socket(command), bytes: bytes)
+            loops.others[SocketID(rawValue: number).loop - 1].queue(.socket(command), bytes: bytes)
         } else {
             node?.sendCommand(command, to: number)
         }
@@ -117,12 +117,12 @@ extension Gateway {
 
     /// Passes a command to a loop, to that of this thread at once.
     private func pass(_ command: LoopCommand, to loop: Int) {
-        if loop == 0 { ownLoop?.carryOut(command) } else { workers[loop - 1].queue(command) }
+        if loop == 0 { loops.own?.carryOut(command) } else { loops.others[loop - 1].queue(command) }
     }
 
     /// Passes the commands of this turn to the other loops.
     func flushWorkers() {
-        for worker in workers { worker.flush() }
+        for worker in loops.others { worker.flush() }
     }
 
     // MARK: Certificates
@@ -130,8 +130,8 @@ extension Gateway {
     /// Serves a renewed certificate to all connections that are made from now on, on every loop; from any thread.
     package func serve(_ certificate: ServerCertificate) {
         post { gateway in
-            gateway.ownLoop?.serve(certificate)
-            for worker in gateway.workers { worker.loop.serve(certificate) }
+            gateway.loops.own?.serve(certificate)
+            for worker in gateway.loops.others { worker.loop.serve(certificate) }
         }
     }
 
@@ -141,16 +141,16 @@ extension Gateway {
     // MARK: Shutdown
 
     /// Whether there is no connection left on any loop.
-    var hasNoConnections: Bool { server?.connectionCount == 0 && workers.allSatisfy { $0.connections == 0 } }
+    var hasNoConnections: Bool { server?.connectionCount == 0 && loops.others.allSatisfy { $0.connections == 0 } }
 
     /// Makes all loops accept no more connections, and asks the other loops how many they still have.
     func stopListening() {
-        for loop in 0...workers.count { pass(.stopListening, to: loop) }
+        for loop in 0...loops.others.count { pass(.stopListening, to: loop) }
         countConnections()
     }
 
     /// Asks the other loops for the number of their connections; the number of this thread's loop is always known.
     func countConnections() {
-        for worker in workers where worker.connections != 0 { worker.queue(.count) }
+        for worker in loops.others where worker.connections != 0 { worker.queue(.count) }
     }
 }

@@ -188,7 +188,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         if isSilent(socket) { return }
         switch sink {
         case .gateway(let gateway):
-            // The gateway keeps the array after this call only if the message has to wait in `pendingInputs`.
+            // The gateway keeps the array after this call only if the message has to wait in ``TurnQueue/inputs``.
             var bytes: [UInt8] = []
             swap(&bytes, &buffer)
             message.withUnsafeBytes { bytes.append(contentsOf: $0) }

@@ -52,7 +52,7 @@ extension Gateway {
     /// Ends the run because another node owns the calls; the process is to begin anew.
     func endForNewRun() {
         guard !isDraining else { return }
-        needsNewRun = true
+        ending.needsNewRun = true
         beginDraining()
     }
 
@@ -95,10 +95,10 @@ extension Gateway {
     /// Carries out a command of the owner on a socket or a request of this node.
     func carryOutOwnerCommand(_ command: SocketCommand) {
         switch command {
-        case .send(let frame, let socket, _): if let ownLoop { send(frame, to: socket, ownLoop) }
+        case .send(let frame, let socket, _): if let ownLoop = loops.own { send(frame, to: socket, ownLoop) }
         case .ping(let socket, _), .close(let socket, _, _, _): carryOut(command, for: socket.rawValue)
         case .respond(let id, let response):
-            origins[id] = nil
+            requests.origins[id] = nil
             respond(id, with: response)
         case .markAuthenticated(let id): markAuthenticated(for: id)
         case .revoke(let user, let moment): router.revocations.note(user, upTo: moment)

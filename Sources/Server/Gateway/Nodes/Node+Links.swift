@@ -16,9 +16,9 @@ extension Node: LinkDelegate {
     }
 
     private func accept(_ stream: TCPStream) {
-        unprovenLinks.append(Link(machine.nextLink(), stream, as: .server, key: key, delegate: self, at: now))
-        if let place = UnprovenLinks.surplus(unprovenLinks.map(\.stream.peerAddress)) {
-            unprovenLinks.remove(at: place).close()
+        links.unproven.append(Link(machine.nextLink(), stream, as: .server, key: links.key, delegate: self, at: now))
+        if let place = UnprovenLinks.surplus(links.unproven.map(\.stream.peerAddress)) {
+            links.unproven.remove(at: place).close()
         }
     }
 
@@ -27,11 +27,11 @@ extension Node: LinkDelegate {
             return handle(.connectFailed(link, reason: "the address is not HOST:PORT"))
         }
         let host = address[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }
-        connectAttempt = server.connect(toHost: String(host), port: port) { [unowned self] result in
-            connectAttempt = nil
+        links.attempt = server.connect(toHost: String(host), port: port) { [unowned self] result in
+            links.attempt = nil
             switch result {
             case .success(let stream):
-                links[link] = Link(link, stream, as: .client, key: key, delegate: self, at: now)
+                links.byID[link] = Link(link, stream, as: .client, key: links.key, delegate: self, at: now)
                 handle(.connected(link))
             case .failure(.refused): handle(.connectRefused(link))
             case .failure(.failed(let reason)): handle(.connectFailed(link, reason: reason))
@@ -41,14 +41,14 @@ extension Node: LinkDelegate {
 
     /// Ends a link, or the attempt to open it, at once.
     func close(_ link: LinkID) {
-        if let link = links.removeValue(forKey: link) { return link.close() }
-        connectAttempt?.cancel()
-        connectAttempt = nil
+        if let link = links.byID.removeValue(forKey: link) { return link.close() }
+        links.attempt?.cancel()
+        links.attempt = nil
     }
 
     /// Adds a frame to those that are written to a link at the end of the turn.
     func send(_ frame: NodeFrame, over id: LinkID) {
-        guard let link = links[id], !link.send(frame), case .event(_, let event) = frame else { return }
+        guard let link = links.byID[id], !link.send(frame), case .event(_, let event) = frame else { return }
         // A frame has room for nearly everything that the server accepts: only odd requests and tokens do not fit.
         var problem = Response.problem(413, code: "too_large", message: "the request's head is too large")
         if case .requested(_, let head, _) = event {
@@ -62,30 +62,30 @@ extension Node: LinkDelegate {
     func hello(challenge: [UInt8]) -> Hello { machine.hello(challenge: challenge) }
 
     func opened(_ link: Link, by peer: Hello) {
-        unprovenLinks.removeAll { $0 === link }
-        links[link.id] = link
+        links.unproven.removeAll { $0 === link }
+        links.byID[link.id] = link
         handle(.linkOpened(link.id, peer))
     }
 
     func received(_ frame: NodeFrame, on link: Link) { handle(.frameReceived(link.id, frame)) }
 
     func ended(_ link: Link, _ end: LinkEnd) {
-        unprovenLinks.removeAll { $0 === link }
-        links[link.id] = nil
+        links.unproven.removeAll { $0 === link }
+        links.byID[link.id] = nil
         handle(.linkEnded(link.id, end, peer: link.peer))
     }
 
     // MARK: Commands to other nodes
 
     /// The link of the node that has the socket or request of this number.
-    private func link(of number: UInt64) -> Link? { machine.link(of: number).flatMap { links[$0] } }
+    private func link(of number: UInt64) -> Link? { machine.link(of: number).flatMap { links.byID[$0] } }
 
     /// The bytes that wait for the node that has a socket.
     func bytesWaiting(with socket: SocketID) -> Int { link(of: socket.rawValue)?.bytesWaiting ?? 0 }
 
     /// Whether so much waits for the owner that clients must not send more.
     var isOwnerLinkFull: Bool {
-        machine.ownerLinkID.flatMap { links[$0] }.map { $0.bytesWaiting > LoopLimits.events } ?? false
+        machine.ownerLinkID.flatMap { links.byID[$0] }.map { $0.bytesWaiting > LoopLimits.events } ?? false
     }
 
     /// Sends a frame to a socket of another node; returns `false` if too much already waits for that node.

@@ -13,12 +13,12 @@ extension Node {
         switch event {
         case .requested(let id, let head, _):
             guard !head.isForThisNode else { return false }
-            openExchanges.insert(id)
+            gateway.requests.open.insert(id)
             // The owner's response has its CORS headers; only a refusal by this node needs the origin.
-            if let origin = head.origin { gateway.origins[id] = origin }
+            if let origin = head.origin { gateway.requests.origins[id] = origin }
         case .abandoned(let id):
-            openExchanges.remove(id)
-            gateway.origins[id] = nil
+            gateway.requests.open.remove(id)
+            gateway.requests.origins[id] = nil
         case .opened, .openedSocketIO, .received, .ponged, .signOfLife, .tooSlow, .closed: break
         }
         handle(.socketEvent(event, isLinkFull: isOwnerLinkFull))
@@ -43,19 +43,19 @@ extension Node {
     ///
     /// Each device is told when to reconnect, as by a server that is alone.
     func closeOwnSockets(_ sockets: [NodeMachine.DrainedSocket]) {
-        for exchange in openExchanges.sorted(by: { $0.rawValue < $1.rawValue }) { refuse(exchange) }
+        for exchange in gateway.requests.open.sorted(by: { $0.rawValue < $1.rawValue }) { refuse(exchange) }
         tellWhenToReconnect(sockets)
         gateway.closeAll(code: 1001, reason: "the server is shutting down; reconnect")
     }
 
     private func tellWhenToReconnect(_ sockets: [NodeMachine.DrainedSocket]) {
-        guard let ownLoop = gateway.ownLoop, !hasDrained else { return }
-        hasDrained = true
+        guard let ownLoop = gateway.loops.own, !farewell.isSaid else { return }
+        farewell.isSaid = true
         var random = SystemRandomNumberGenerator()
         let own = sockets.map {
             (id: $0.socket, mayBeInCall: $0.mayBeInCall, isWelcome: $0.isWelcome)
         }
-        let former = formerConnections.map { (id: $0.id, mayBeInCall: $0.isInCall, isWelcome: true) }
+        let former = farewell.formerConnections.map { (id: $0.id, mayBeInCall: $0.isInCall, isWelcome: true) }
         let order = (own + former).shuffled(using: &random)
         let schedule = ReconnectSchedule(of: order.count, grace: gateway.configuration.policy.grace)
         for (place, socket) in (order.filter(\.mayBeInCall) + order.filter { !$0.mayBeInCall }).enumerated() {

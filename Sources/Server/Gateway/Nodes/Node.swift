@@ -16,39 +16,47 @@ final class Node {
     /// The gateway whose node this is; it outlives the node.
     unowned let gateway: Gateway
     let server: Server
-    let register: any OwnershipRegister
-    private let push: any PushSender
-    private let ports: Switchboard.Ports
-    /// The key with which the nodes prove to each other that they use the same database.
-    let key: [UInt8]
 
     var machine: NodeMachine
     /// The effects that are not carried out yet.
     private var effects = EffectQueue<NodeMachine.Effect>()
+    private var timing = Timing()
+    var links: LinkTable
+    private var claim: Claim
+    private var revocations = AskedRevocations()
+    var farewell = Farewell()
 
-    private var timer: LoopTimer?
-    private var timerAt: Moment?
-    /// Until when overdue deadlines wait, because the process stood still and first reads what has arrived meanwhile.
-    private var graceEnd: Moment?
+    /// The timer for the next deadline.
+    private struct Timing {
+        var timer: LoopTimer?
+        var at: Moment?
+        /// Until when overdue deadlines wait, because the process stood still and first reads what has arrived meanwhile.
+        var graceEnd: Moment?
+    }
 
-    /// The links of which the machine knows: the one to the owner, and those that other nodes have opened.
-    var links: [LinkID: Link] = [:]
-    /// Accepted links whose other side has not proved itself, the oldest first.
-    var unprovenLinks: [Link] = []
-    var connectAttempt: TCPConnectionAttempt?
-    /// The store of the claim, until the node has taken it over.
-    private var claimedStore: ClaimedStore?
-    /// The completion handlers of the revocations that this node's operator has asked for.
-    private var completions: [RevocationID: @Sendable () -> Void] = [:]
-    private var lastRevocation: UInt64 = 0
+    /// The node's way to the ownership of the calls.
+    private struct Claim {
+        let register: any OwnershipRegister
+        let push: any PushSender
+        let ports: Switchboard.Ports
+        /// The store of the claim, until the node has taken it over.
+        var store: ClaimedStore?
+    }
 
-    /// Whether this node's clients were told when to reconnect.
-    var hasDrained = false
-    /// This node's own connections that the switchboard had when the node's ownership ended, and whether the user of
-    /// each was in a call.
-    var formerConnections: [(id: SocketID, isInCall: Bool)] = []
-    /// This node's own requests without a response.
-    var openExchanges: Set<RequestID> = []
+    /// The revocations that this node's operator has asked for.
+    private struct AskedRevocations {
+        var completions: [RevocationID: @Sendable () -> Void] = [:]
+        var last: UInt64 = 0
+    }
+
+    /// What is told to this node's clients at the end.
+    struct Farewell {
+        /// Whether the clients were told when to reconnect.
+        var isSaid = false
+        /// This node's own connections that the switchboard had when the node's ownership ended, and whether the user of
+        /// each was in a call.
+        var formerConnections: [(id: SocketID, isInCall: Bool)] = []
+    }
 
     init(
         _ configuration: NodeConfiguration,
@@ -62,10 +70,8 @@ final class Node {
         self.configuration = configuration
         self.gateway = gateway
         self.server = server
-        self.register = register
-        self.push = push
-        self.ports = ports
-        key = HMACSHA256.code(of: Array("ringline links".utf8), key: secret)
+        claim = Claim(register: register, push: push, ports: ports)
+        links = LinkTable(key: HMACSHA256.code(of: Array("ringline links".utf8), key: secret))
         machine = NodeMachine(node: configuration.id, at: gateway.now)
     }
 
@@ -80,7 +86,7 @@ final class Node {
 
     /// Begins to look for the owner; call it on the loop's thread.
     func start() {
-        timer = LoopTimer(on: server) { [unowned self] in timerDue() }
+        timing.timer = LoopTimer(on: server) { [unowned self] in timerDue() }
         handle(.started)
     }
 
@@ -108,7 +114,7 @@ final class Node {
             handle(.rowRead(nil))
         case .loading: handle(.loading)
         case .claimed(let store):
-            claimedStore = store
+            claim.store = store
             handle(.claimed(store.epoch, others: store.others))
         case .claimLost: handle(.claimLost)
         case .claimFailed(let failure):
@@ -121,9 +127,9 @@ final class Node {
     func passToOwner(_ command: Switchboard.OperatorCommand, done: @escaping @Sendable () -> Void) {
         switch command {
         case .revoke(let user, let moment):
-            lastRevocation += 1
-            let id = RevocationID(rawValue: lastRevocation)
-            completions[id] = done
+            revocations.last += 1
+            let id = RevocationID(rawValue: revocations.last)
+            revocations.completions[id] = done
             handle(.revocationAsked(user, upTo: moment, id))
         }
     }
@@ -131,19 +137,22 @@ final class Node {
     // MARK: Time
 
     private func timerDue() {
-        let late = timerAt.map { now - $0 } ?? .milliseconds(0)
-        timerAt = nil
-        guard late < .milliseconds(500) || graceEnd != nil else {
+        let late = timing.at.map { now - $0 } ?? .milliseconds(0)
+        timing.at = nil
+        guard late < .milliseconds(500) || timing.graceEnd != nil else {
             // The process stood still. What has arrived meanwhile is read before any link counts as silent.
-            graceEnd = now + .milliseconds(10)
+            timing.graceEnd = now + .milliseconds(10)
             return
         }
-        graceEnd = nil
-        for link in allLinks { link.check(at: now) }
+        timing.graceEnd = nil
+        // A link that ends leaves the table, so the present one is gone through.
+        let links = links
+        links.forEach { $0.check(at: now) }
         handle(.deadlineReached)
     }
 
-    private var allLinks: [Link] { links.values + unprovenLinks }
+    /// Closes the register, after the last turn.
+    func closeRegister() { claim.register.close() }
 
     /// Ends a turn of the loop: confirms what is durable, writes to all links, and sets the timer.
     func endTurn() {
@@ -151,15 +160,18 @@ final class Node {
         performEffects()
         flushLinks()
         var next = machine.deadline
-        for link in allLinks { next = next.map { min($0, link.deadline) } ?? link.deadline }
-        if let graceEnd { next = next.map { max($0, graceEnd) } }
-        guard next != timerAt else { return }
-        timerAt = next
-        timer?.set(afterMilliseconds: next.map { UInt64(max(1, ($0 - now).milliseconds)) })
+        if let due = links.deadline { next = next.map { min($0, due) } ?? due }
+        if let graceEnd = timing.graceEnd { next = next.map { max($0, graceEnd) } }
+        guard next != timing.at else { return }
+        timing.at = next
+        timing.timer?.set(afterMilliseconds: next.map { UInt64(max(1, ($0 - now).milliseconds)) })
     }
 
     /// Writes to all links.
-    func flushLinks() { for link in allLinks { link.flush() } }
+    func flushLinks() {
+        let links = links
+        links.forEach { $0.flush() }
+    }
 
     // MARK: Effects
 
@@ -171,18 +183,18 @@ final class Node {
 
     private func perform(_ effect: NodeMachine.Effect) {
         switch effect {
-        case .readRow: register.read()
-        case .claim(let epoch, let known): register.claim(after: epoch, above: known)
+        case .readRow: claim.register.read()
+        case .claim(let epoch, let known): claim.register.claim(after: epoch, above: known)
         case .giveBack(let epoch, let heir): giveBack(epoch, to: heir)
         case .connect(let link, let address): connect(link, to: address)
         case .send(let link, let frame): send(frame, over: link)
         case .close(let link): close(link)
-        case .closeAfterWriting(let link): links.removeValue(forKey: link)?.closeAfterWriting()
-        case .refuse(let link, let refusal): links[link]?.refuse(refusal)
+        case .closeAfterWriting(let link): links.byID.removeValue(forKey: link)?.closeAfterWriting()
+        case .refuse(let link, let refusal): links.byID[link]?.refuse(refusal)
         case .beginOwnership:
-            guard let claimedStore else { return }
-            self.claimedStore = nil
-            gateway.begin(with: claimedStore.store, claimedStore.state, push, ports)
+            guard let claimed = claim.store else { return }
+            claim.store = nil
+            gateway.begin(with: claimed.store, claimed.state, claim.push, claim.ports)
         case .serve: gateway.passesEventsOn = false
         case .endOwnership(let epoch, let heir):
             gateway.endOwnership(releasingTo: heir)
@@ -206,7 +218,7 @@ final class Node {
         case .refuseRequest(let exchange): refuse(exchange)
         case .closeOwnSockets(let sockets): closeOwnSockets(sockets)
         case .beginAnew: gateway.endForNewRun()
-        case .revocationDone(let id): completions.removeValue(forKey: id)?()
+        case .revocationDone(let id): revocations.completions.removeValue(forKey: id)?()
         case .note(let note): log(note)
         }
     }
@@ -215,15 +227,15 @@ final class Node {
     ///
     /// The end of the store takes seconds if the database does not respond, so this thread does not wait for it.
     private func giveBack(_ epoch: OwnerEpoch, to heir: NodeID?) {
-        guard let claimedStore else { return }
-        self.claimedStore = nil
-        register.giveBack(claimedStore.store, to: heir) { [weak gateway] in
+        guard let claimed = claim.store else { return }
+        claim.store = nil
+        claim.register.giveBack(claimed.store, to: heir) { [weak gateway] in
             gateway?.post { $0.node?.handle(.released(epoch)) }
         }
     }
 
     private func dropCalls() {
-        formerConnections = (gateway.switchboard?.connectionsToDrain() ?? []).compactMap { connection in
+        farewell.formerConnections = (gateway.switchboard?.connectionsToDrain() ?? []).compactMap { connection in
             guard LinkNumber.link(of: connection.id.rawValue) == 0 else { return nil }
             return (connection.id, connection.isInCall)
         }

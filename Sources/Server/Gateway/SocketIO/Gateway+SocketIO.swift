@@ -22,7 +22,7 @@ extension Gateway {
         case .accept(let request): respond(request, Array("ok".utf8), type: "text/html")
         case .refuse(let request, let refusal): refuse(RequestID(rawValue: request), refusal)
         case .send(let frame):
-            guard let socket = session.socket, let ownLoop else { return }
+            guard let socket = session.socket, let ownLoop = loops.own else { return }
             send(Frame(withHeadroom: frame), to: socket, ownLoop)
         case .pingSocket(let number): if let socket = session.socket { ping(socket, number) }
         case .closeSocket(let code, let reason):
@@ -40,9 +40,9 @@ extension Gateway {
             guard !session.needsTurnEnd else { return }
             session.needsTurnEnd = true
             socketIO.needingTurnEnd.append(session)
-        case .refusedPacket(let reason): packetsRefused[reason, default: 0] += 1
+        case .refusedPacket(let reason): counts.packetsRefused[reason, default: 0] += 1
         case .over:
-            if session.machine.wasTooSlow { queueDrops += 1 }
+            if session.machine.wasTooSlow { counts.queueDrops += 1 }
             socketIO.remove(session)
             if session.isJoined { feed(.closed(session.id)) }
         }
@@ -139,7 +139,7 @@ extension Gateway {
     }
 
     private func drop(_ session: SocketIOSession, _ reason: DroppedUnauthenticatedSession) {
-        unauthenticatedDropped[reason, default: 0] += 1
+        counts.unauthenticatedDropped[reason, default: 0] += 1
         handle(.closedByServer(code: 4401, reason: "not authenticated"), session)
     }
 

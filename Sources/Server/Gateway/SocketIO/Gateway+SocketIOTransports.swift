@@ -19,8 +19,8 @@ extension Gateway {
             if session.isJoined { markAuthenticated(for: exchange) }
             hand(body, exchange, to: session)
         case .new(let beginning):
-            if let refusal = socketIO.index.refusal(of: handshake, by: router, for: origins[exchange]) {
-                origins[exchange] = nil
+            if let refusal = socketIO.index.refusal(of: handshake, by: router, for: requests.origins[exchange]) {
+                requests.origins[exchange] = nil
                 respond(exchange, with: refusal)
                 return
             }
@@ -44,7 +44,7 @@ extension Gateway {
     func respond(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
         let exchange = RequestID(rawValue: request)
         socketIO.byRequest[exchange] = nil
-        let headers = router.commonHeaders(for: origins.removeValue(forKey: exchange), isSocketIO: true)
+        let headers = router.commonHeaders(for: requests.origins.removeValue(forKey: exchange), isSocketIO: true)
         respond(
             exchange,
             with: Response(status: status, contentType: type, headers: headers, body: body)

@@ -15,6 +15,16 @@ struct NodeFrameTests {
         #expect(try stream.next() == nil)
     }
 
+    @Test("The bytes of the samples are those that nodes of earlier releases send and read")
+    func bytesStay() throws {
+        // FNV-1a over all frames: a new sample changes the sum, a changed byte of an old one must not.
+        var sum: UInt64 = 0xCBF2_9CE4_8422_2325
+        for frame in FrameSamples.all {
+            for byte in try FrameSamples.bytes(frame) { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        }
+        #expect(sum == 0xBE2C_8F99_0108_207E)
+    }
+
     @Test("The samples have every kind of frame, event and command")
     func samplesAreComplete() {
         let frames = Set(FrameSamples.all.compactMap { FrameSamples.payload($0)?.first })

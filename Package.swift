@@ -96,7 +96,7 @@ let testing: [Target] =
                 "Switchboard", "CallTrace", "CallPorts", "Storing", "TimeZones", "CallCore", "CallWire", "CallClient",
                 "JSON", "SeededRandom", "Threads",
             ],
-            ["Cluster", "CallPorts", "CallCore", "CallWire", "SeededRandom"],
+            ["Nodes", "CallPorts", "CallCore", "CallWire", "SeededRandom"],
             ["MemoryStore", "CallPorts", "CallTesting", "CallCore"],
         ],
         others: ["TimeZones": ["make_fixture.py", "transitions.txt"]]
@@ -130,7 +130,7 @@ let testing: [Target] =
             ],
             ["LibWebSockets", "ServerTesting", "Threads", "CallPorts", "CallWire", "SeededRandom"],
             [
-                "Gateway", "ServerTesting", "LibWebSockets", "Threads", "Cluster", "Crypto", "ServerLog", "SocketIO",
+                "Gateway", "ServerTesting", "LibWebSockets", "Threads", "Nodes", "Crypto", "ServerLog", "SocketIO",
                 "Switchboard", "CallPorts", "CallCore", "CallWire",
             ],
             ["Diagnostics", "ringline", "Crypto", "Switchboard", "CallPorts", "CallCore"],
@@ -198,7 +198,7 @@ let benchmarks: [Target] =
     : [
         .executableTarget(
             name: "pure-benchmarks",
-            dependencies: ["Switchboard", "Cluster", "CallPorts", "SocketIO", "CallCore", "CallWire", "JSON"],
+            dependencies: ["Switchboard", "Nodes", "CallPorts", "SocketIO", "CallCore", "CallWire", "JSON"],
             path: "Tests/Benchmarks/pure",
             swiftSettings: house
         ),
@@ -286,7 +286,7 @@ let core = wing(
         ),
 
         // Several nodes: who owns the calls, and the links between the nodes.
-        library("Cluster", ["CallPorts", "CallCore", "CallWire"], pure),
+        library("Nodes", ["CallPorts", "CallCore", "CallWire"], pure),
         library("MemoryStore", ["CallPorts", "CallCore"], pure),
     ]
 )
@@ -341,7 +341,7 @@ let server = wing(
         library(
             "Gateway",
             [
-                "LibWebSockets", "Threads", "Switchboard", "Cluster", "CallPorts", "SocketIO", "CallCore", "CallWire",
+                "LibWebSockets", "Threads", "Switchboard", "Nodes", "CallPorts", "SocketIO", "CallCore", "CallWire",
                 "Crypto", "JSON", "ServerLog", deques,
             ]
         ),
@@ -372,7 +372,7 @@ let proofs = wing(
         library(
             "Simulation",
             [
-                "Switchboard", "Cluster", "MemoryStore", "CallPorts", "CallClient", "CallCore", "CallWire", "TimeZones",
+                "Switchboard", "Nodes", "MemoryStore", "CallPorts", "CallClient", "CallCore", "CallWire", "TimeZones",
                 "JSON", "SeededRandom", heaps,
             ],
             pure

@@ -2,7 +2,7 @@
 ///
 /// All nodes use one database. One of them at a time owns the calls: it has the only switchboard and is the only one
 /// that commits. The record says who that is, and is changed by a claim and by a release. This port never decides
-/// anything: `Cluster.Tenure` decides when a node claims.
+/// anything: `Nodes.Tenure` decides when a node claims.
 ///
 /// Only ``open()`` and ``close()`` block the caller; the results of all others are reported.
 package protocol OwnershipRegister: AnyObject, Sendable {

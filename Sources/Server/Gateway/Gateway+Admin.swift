@@ -1,9 +1,9 @@
 import CallCore
 import CallPorts
 import CallWire
-import Cluster
 import JSON
 import LibWebSockets
+import Nodes
 import SocketIO
 import Switchboard
 import Threads

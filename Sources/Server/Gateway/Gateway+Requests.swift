@@ -1,8 +1,8 @@
 import CallCore
 import CallPorts
 import CallWire
-import Cluster
 import LibWebSockets
+import Nodes
 import SocketIO
 import Switchboard
 

@@ -1,6 +1,6 @@
 import CallCore
-import Cluster
 import LibWebSockets
+import Nodes
 import Switchboard
 
 /// Ends the turns of the loop: commits, pings, and the timer for the next deadline.

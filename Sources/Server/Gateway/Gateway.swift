@@ -1,9 +1,9 @@
 import CallCore
 package import CallPorts
 import CallWire
-import Cluster
 import DequeModule
 import LibWebSockets
+import Nodes
 package import ServerLog
 import SocketIO
 package import Switchboard

@@ -45,7 +45,7 @@ package struct StoreOptions: Sendable {
 
 /// A claim by a server that is one of several nodes: it is made at once, whatever the lease says.
 ///
-/// `Cluster.Tenure` has decided that the node claims.
+/// `Nodes.Tenure` has decided that the node claims.
 struct NodeClaim: Sendable {
     let node: NodeID
     /// The address at which the node accepts links of other nodes.

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
-import Cluster
+import Nodes
 
 /// Operations on the link between two nodes, for one candidate: twenty candidates are written, or read, together.
 let linkOperations: [Operation] = [

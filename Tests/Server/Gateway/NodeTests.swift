@@ -1,9 +1,9 @@
 import CallCore
 import CallPorts
-import Cluster
 import Crypto
 import Glibc
 import LibWebSockets
+import Nodes
 import ServerLog
 import ServerTesting
 import Testing
@@ -130,7 +130,7 @@ private final class Edge {
 
     init(_ name: String, port: Int) throws {
         peer = Peer(port: port)
-        let challenge = [UInt8](repeating: 1, count: ClusterLimits.challengeBytes)
+        let challenge = [UInt8](repeating: 1, count: NodeLimits.challengeBytes)
         own = Hello(node: try #require(NodeID(name)), epoch: .none, isOwner: false, challenge: challenge)
     }
 

@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import Cluster
+import Nodes
 import SeededRandom
 
 /// The database of several nodes: the owner's row with its epoch and its lease, and the transactions of the stores.

@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import Cluster
+import Nodes
 import SeededRandom
 
 /// The faults of the network between two nodes.

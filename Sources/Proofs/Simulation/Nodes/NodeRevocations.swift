@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import Cluster
+import Nodes
 import Switchboard
 
 /// The revocations of a world: operators of all nodes revoke the tokens of users, and every node must refuse them (I21).

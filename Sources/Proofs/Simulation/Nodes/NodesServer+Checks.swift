@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import Cluster
+import Nodes
 import SeededRandom
 import Switchboard
 

@@ -1,8 +1,8 @@
 import CallCore
 import CallPorts
 import CallWire
-import Cluster
 import JSON
+import Nodes
 import Switchboard
 
 /// Checks of owners that are deposed (I12, I13).

@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
-import Cluster
+import Nodes
 import SeededRandom
 import Switchboard
 

@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import Cluster
+import Nodes
 import SeededRandom
 
 /// The end of a fault, or a step of one.

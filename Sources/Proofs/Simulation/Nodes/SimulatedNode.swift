@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import Cluster
+import Nodes
 import Switchboard
 
 /// One node of a server of several nodes: what `Node` and `Gateway` hold, around the same machine.

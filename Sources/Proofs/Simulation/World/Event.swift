@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import Cluster
+import Nodes
 
 /// An event in a world.
 enum Event {

@@ -1,8 +1,8 @@
 import CallCore
 import CallPorts
 import CallWire
-import Cluster
 package import LibWebSockets
+import Nodes
 import ServerLog
 import SocketIO
 import Switchboard

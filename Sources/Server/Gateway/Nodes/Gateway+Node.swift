@@ -1,8 +1,8 @@
 import CallCore
 package import CallPorts
 import CallWire
-import Cluster
 import LibWebSockets
+import Nodes
 import ServerLog
 import SocketIO
 package import Switchboard

@@ -1,8 +1,8 @@
 import CallCore
 import CallPorts
-import Cluster
 import Crypto
 import LibWebSockets
+import Nodes
 
 /// Receives the frames of a link.
 protocol LinkDelegate: AnyObject {
@@ -70,7 +70,7 @@ final class Link: TCPStreamDelegate {
     var deadline: Moment { isOpen ? watch.deadline : min(watch.deadline, proofEnd) }
 
     /// When the other side must have proved itself.
-    private var proofEnd: Moment { beganAt + ClusterLimits.connecting }
+    private var proofEnd: Moment { beganAt + NodeLimits.connecting }
 
     /// Adds a frame to those of this turn.
     /// - Returns: `false` if the frame is larger than a frame may be, and so was left out.
@@ -146,7 +146,7 @@ final class Link: TCPStreamDelegate {
     // MARK: The handshake
 
     private func sendHello() {
-        own = delegate?.hello(challenge: SecureRandom.bytes(ClusterLimits.challengeBytes))
+        own = delegate?.hello(challenge: SecureRandom.bytes(NodeLimits.challengeBytes))
         if let own { send(.hello(own)) }
         flush()
     }

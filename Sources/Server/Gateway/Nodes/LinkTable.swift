@@ -1,6 +1,6 @@
 import CallCore
-import Cluster
 import LibWebSockets
+import Nodes
 
 /// The links of a node.
 struct LinkTable {

@@ -1,5 +1,5 @@
 import CallPorts
-import Cluster
+import Nodes
 import ServerLog
 
 /// What a node's machine tells the operator.

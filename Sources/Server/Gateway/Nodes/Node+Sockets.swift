@@ -1,8 +1,8 @@
 import CallCore
 import CallPorts
 import CallWire
-import Cluster
 import LibWebSockets
+import Nodes
 import Switchboard
 
 /// The sockets and requests of this node, while another node, or none, owns the calls, and at the end.

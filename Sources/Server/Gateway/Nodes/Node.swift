@@ -1,9 +1,9 @@
 import CallCore
 import CallPorts
 import CallWire
-import Cluster
 import Crypto
 import LibWebSockets
+import Nodes
 import ServerLog
 import Switchboard
 import Threads

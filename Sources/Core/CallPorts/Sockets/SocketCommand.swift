@@ -5,7 +5,8 @@ package import CallWire
 ///
 /// It is a plain value for the same reason as a ``SocketEvent``.
 package enum SocketCommand: Equatable, Sendable {
-    /// Send a message; `marks` says how far it takes its receiver in the logs of calls, if the socket is another node's.
+    /// Send a message; `marks` says how far it takes its receiver in the logs of calls, if the socket is another
+    /// node's.
     ///
     /// A reader that does not keep up is closed with 4408.
     case send(Frame, SocketID, marks: [LogMark])

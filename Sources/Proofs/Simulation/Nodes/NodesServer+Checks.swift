@@ -56,7 +56,7 @@ extension NodesServer {
 
     /// How long after a node's death a device must have confirmed the call elsewhere, or have been pushed: the silence
     /// of a dead link, a probe, and two commits.
-    private var offerTime: Int64 { ClusterLimits.linkSilence.milliseconds + scenario.deliveryTime }
+    private var offerTime: Int64 { NodeLimits.linkSilence.milliseconds + scenario.deliveryTime }
 
     /// Whether a device has confirmed a call or is pushed.
     private func isCared(_ call: InvariantChecker.CommittedCall, _ device: DeviceID) -> Bool {

@@ -24,7 +24,8 @@ package struct Attachment: Sendable {
 
     /// The newest ownership to which the sockets have been attached.
     private var newestEpoch = OwnerEpoch.none
-    private var sockets: [SocketID: AttachedSocket] = [:]
+    /// By the sockets' numbers: the compiler specializes no dictionary whose keys have a type of another module.
+    private var sockets: [UInt64: AttachedSocket] = [:]
     /// The requests to which no owner has responded.
     private var exchanges: Set<RequestID> = []
     /// The number of the last event that was passed to an owner.
@@ -53,8 +54,9 @@ package struct Attachment: Sendable {
     ///   knows the calls.
     /// - isWelcome: Whether the socket was sent `welcome`, which is the first message on each socket.
     package var socketsToDrain: [(id: SocketID, mayBeInCall: Bool, isWelcome: Bool)] {
-        sockets.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { socket, state in
-            state.isClosed || state.principal == nil ? nil : (socket, !state.seen.isEmpty, state.isWelcome)
+        sockets.sorted { $0.key < $1.key }.compactMap { number, state in
+            guard !state.isClosed, state.principal != nil else { return nil }
+            return (SocketID(rawValue: number), !state.seen.isEmpty, state.isWelcome)
         }
     }
 
@@ -101,22 +103,22 @@ package struct Attachment: Sendable {
     private mutating func note(_ event: SocketEvent, at now: Moment) -> Bool {
         switch event {
         case .opened(let socket, let principal, let device):
-            sockets[socket] = AttachedSocket(principal: principal, device: device, openedAt: now)
+            sockets[socket.rawValue] = AttachedSocket(principal: principal, device: device, openedAt: now)
         case .openedSocketIO(let socket, _):
-            sockets[socket] = AttachedSocket(principal: nil, device: nil, openedAt: now)
+            sockets[socket.rawValue] = AttachedSocket(principal: nil, device: nil, openedAt: now)
         case .received(let socket, _), .tooSlow(let socket):
-            guard let place = sockets.index(forKey: socket) else { return false }
+            guard let place = sockets.index(forKey: socket.rawValue) else { return false }
             return !sockets.values[place].isClosed
         case .ponged(let socket, _), .signOfLife(let socket):
             // The next owner sends pings of its own.
-            return epoch != nil && sockets.index(forKey: socket) != nil
+            return epoch != nil && sockets.index(forKey: socket.rawValue) != nil
         case .closed(let socket, _):
-            guard let state = sockets[socket], !state.isClosed else { return false }
+            guard let state = sockets[socket.rawValue], !state.isClosed else { return false }
             if epoch != nil || (state.isKnownToOwner && state.waiting == 0) {
-                sockets[socket] = nil
+                sockets[socket.rawValue] = nil
                 return epoch != nil
             }
-            sockets[socket]?.isClosed = true
+            sockets[socket.rawValue]?.isClosed = true
         case .requested(let exchange, _, _): exchanges.insert(exchange)
         case .abandoned(let exchange):
             guard exchanges.contains(exchange) else { return false }
@@ -128,7 +130,7 @@ package struct Attachment: Sendable {
 
     private mutating func pass(_ event: SocketEvent, _ effects: inout [Effect]) {
         lastNumber += 1
-        if event.needsConfirmation, let socket = event.socket, let place = sockets.index(forKey: socket) {
+        if event.needsConfirmation, let socket = event.socket, let place = sockets.index(forKey: socket.rawValue) {
             // In place, because a socket's state is large.
             sockets.values[place].newestNumber = lastNumber
             sockets.values[place].isKnownToOwner = true
@@ -138,11 +140,11 @@ package struct Attachment: Sendable {
 
     private mutating func wait(_ event: SocketEvent, at now: Moment, _ effects: inout [Effect]) {
         closingAt = closingAt ?? now + NodeLimits.closingAfter
-        let state = event.socket.flatMap { sockets[$0] }
+        let state = event.socket.flatMap { sockets[$0.rawValue] }
         guard waiting.admits(event, of: state) else { return refuse(event, &effects) }
         if let socket = event.socket {
-            sockets[socket]?.waiting += 1
-            sockets[socket]?.waitingBytes += event.size
+            sockets[socket.rawValue]?.waiting += 1
+            sockets[socket.rawValue]?.waitingBytes += event.size
         }
         waiting.append(event, of: state?.principal?.user)
         if waiting.bytes > NodeLimits.waitingEvents { rejectInput(true, &effects) }
@@ -152,7 +154,9 @@ package struct Attachment: Sendable {
     private mutating func refuse(_ event: SocketEvent, _ effects: inout [Effect]) {
         refusedForShare += 1
         if let socket = event.socket {
-            if let state = sockets[socket], state.waiting > 0 { waiting.remove(socket, of: state.principal?.user) }
+            if let state = sockets[socket.rawValue], state.waiting > 0 {
+                waiting.remove(socket, of: state.principal?.user)
+            }
             close(socket, &effects)
         } else if case .requested(let exchange, _, _) = event {
             exchanges.remove(exchange)
@@ -179,8 +183,8 @@ package struct Attachment: Sendable {
         ownerlessSince = nil
         closingAt = nil
         confirmed = lastNumber
-        for (socket, state) in sockets.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where state.isKnownToOwner {
-            guard let adopted = state.adopted(socket, at: now) else { continue }
+        for (number, state) in sockets.sorted(by: { $0.key < $1.key }) where state.isKnownToOwner {
+            guard let adopted = state.adopted(SocketID(rawValue: number), at: now) else { continue }
             effects.append(.adopt(adopted))
         }
         effects.append(.adoptionComplete)
@@ -200,14 +204,14 @@ package struct Attachment: Sendable {
             case .abandoned(let exchange): exchanges.remove(exchange)
             case .opened, .openedSocketIO, .received, .ponged, .signOfLife, .tooSlow, .closed:
                 // The socket was closed by this node, and its client sends again what it had sent.
-                guard let socket = event.socket, sockets[socket] != nil else { continue }
+                guard let socket = event.socket, sockets[socket.rawValue] != nil else { continue }
             }
             pass(event, &effects)
-            if case .closed(let socket, _) = event { sockets[socket] = nil }
+            if case .closed(let socket, _) = event { sockets[socket.rawValue] = nil }
         }
-        for socket in sockets.keys {
-            sockets[socket]?.waiting = 0
-            sockets[socket]?.waitingBytes = 0
+        for number in sockets.keys {
+            sockets[number]?.waiting = 0
+            sockets[number]?.waitingBytes = 0
         }
     }
 
@@ -216,18 +220,18 @@ package struct Attachment: Sendable {
         epoch = nil
         ownerlessSince = now
         closingAt = now + NodeLimits.closingAfter
-        for (socket, state) in sockets.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+        for (number, state) in sockets.sorted(by: { $0.key < $1.key }) {
             guard state.isBound || state.newestNumber > confirmed else {
-                sockets[socket]?.newestNumber = 0
+                sockets[number]?.newestNumber = 0
                 continue
             }
-            close(socket, &effects)
+            close(SocketID(rawValue: number), &effects)
         }
         refuseRequests(&effects)
     }
 
     private mutating func close(_ socket: SocketID, _ effects: inout [Effect]) {
-        let isClosed = sockets.removeValue(forKey: socket)?.isClosed ?? true
+        let isClosed = sockets.removeValue(forKey: socket.rawValue)?.isClosed ?? true
         guard !isClosed else { return }
         effects.append(.carryOut(Self.closing(socket)))
     }
@@ -251,20 +255,20 @@ package struct Attachment: Sendable {
         guard epoch == self.epoch else { return }
         switch command {
         case .send(_, let socket, let marks):
-            guard let place = sockets.index(forKey: socket) else { return }
+            guard let place = sockets.index(forKey: socket.rawValue) else { return }
             // In place, because a socket's state is large.
             sockets.values[place].isWelcome = true
             if !marks.isEmpty { sockets.values[place].note(marks) }
         // The end of a socket that is closed is reported as an event, as for every other socket.
         case .ping(let socket, _), .close(let socket, _, _, _):
-            guard sockets.index(forKey: socket) != nil else { return }
+            guard sockets.index(forKey: socket.rawValue) != nil else { return }
         case .bind(let socket, let isBound):
             // The session of a Socket.IO socket is always the owner's alone.
-            guard let state = sockets[socket], state.principal != nil else { return }
-            sockets[socket]?.isBound = isBound
+            guard let state = sockets[socket.rawValue], state.principal != nil else { return }
+            sockets[socket.rawValue]?.isBound = isBound
             return
         case .assign(let socket, let device):
-            sockets[socket]?.assignedDevice = device
+            sockets[socket.rawValue]?.assignedDevice = device
             return
         case .respond(let exchange, _): guard exchanges.remove(exchange) != nil else { return }
         case .markAuthenticated(let exchange): guard exchanges.contains(exchange) else { return }
@@ -290,7 +294,7 @@ package struct Attachment: Sendable {
         }
         guard let due = closingAt, due <= now else { return }
         closingAt = nil
-        for socket in sockets.keys.sorted(by: { $0.rawValue < $1.rawValue }) { close(socket, &effects) }
+        for number in sockets.keys.sorted() { close(SocketID(rawValue: number), &effects) }
         refuseRequests(&effects)
         waiting = WaitingEvents()
         rejectInput(false, &effects)

@@ -3,7 +3,8 @@ import CallPorts
 
 /// The open connections: by number, by user, by the rooms in which they are present and by the users that they watch.
 struct ConnectionRegistry {
-    private var byID: [SocketID: Connection] = [:]
+    /// The connections by number: the compiler specializes no dictionary whose keys have a type of another module.
+    private var byID: [UInt64: Connection] = [:]
     /// The connections of each user, oldest first.
     private var byUser: [UserID: [Connection]] = [:]
     /// The connections present in each room, in the order in which they entered.
@@ -21,7 +22,7 @@ struct ConnectionRegistry {
     var all: [Connection] { byID.values.sorted { $0.id.rawValue < $1.id.rawValue } }
 
     @inline(__always)
-    subscript(id: SocketID) -> Connection? { byID[id] }
+    subscript(id: SocketID) -> Connection? { byID[id.rawValue] }
 
     /// Returns a user's connections, oldest first.
     @inline(__always)
@@ -31,14 +32,14 @@ struct ConnectionRegistry {
     func isOnline(_ user: UserID) -> Bool { byUser[user] != nil }
 
     mutating func insert(_ connection: Connection) {
-        byID[connection.id] = connection
+        byID[connection.id.rawValue] = connection
         byUser[connection.user, default: []].append(connection)
     }
 
     /// Removes a connection from the lists by number and by user; the connection stays in its rooms, and keeps
     /// watching.
     mutating func remove(_ id: SocketID) -> Connection? {
-        guard let connection = byID.removeValue(forKey: id) else { return nil }
+        guard let connection = byID.removeValue(forKey: id.rawValue) else { return nil }
         byUser.remove(connection, from: connection.user)
         return connection
     }

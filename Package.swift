@@ -347,7 +347,7 @@ let server = wing(
         ),
 
         // The probes of `ringline doctor`.
-        library("Diagnostics", ["Identity", "Crypto", "CallPorts", "CallWire", "CallCore"]),
+        library("Diagnostics", ["Identity", "Crypto", "CallTrace", "CallPorts", "CallWire", "CallCore"]),
 
         .executableTarget(
             name: "ringline",
@@ -372,7 +372,7 @@ let proofs = wing(
         library(
             "Simulation",
             [
-                "Switchboard", "Nodes", "MemoryStore", "CallPorts", "CallClient", "CallCore", "CallWire", "TimeZones",
+                "Switchboard", "Nodes", "MemoryStore", "CallTrace", "CallPorts", "CallClient", "CallCore", "CallWire", "TimeZones",
                 "JSON", "SeededRandom", heaps,
             ],
             pure

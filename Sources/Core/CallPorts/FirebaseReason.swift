@@ -15,15 +15,3 @@ package enum FirebaseReason {
     /// Ringline's own word: 401 with an access token that Google accepts for other devices.
     package static let refusedForDevice = "refused_for_device"
 }
-
-extension PushResult {
-    /// Whether this is Firebase's response that the push token is dead or malformed.
-    ///
-    /// The status belongs to it: a proxy, or the endpoint that gives out access tokens, may respond with the same words.
-    package var condemnsFirebaseToken: Bool {
-        switch self {
-        case .response(404, FirebaseReason.unregistered, _), .response(400, FirebaseReason.invalidToken, _): true
-        default: false
-        }
-    }
-}

@@ -1,33 +1,11 @@
-/// The kind of a push: the service that carries it, and what it does on the device.
-package enum PushKind: String, Sendable, CaseIterable {
-    /// A VoIP push of APNs wakes the app, which reports the call to CallKit immediately. Priority 10.
-    case voip
-    /// A data message of Firebase wakes the app, which shows the call itself. Priority HIGH.
-    case firebase
-    /// A message of Web Push wakes the page's service worker, which shows a notification. Urgency high.
-    case web
-    /// An alert of APNs shows a notification. Priority 10.
-    case alert
-
-    /// Whether APNs carries the push.
-    package var isThroughAPNs: Bool { self == .voip || self == .alert }
-
-    /// The name of the push service, or of the kind of service, that carries the push.
-    package var service: String {
-        switch self {
-        case .voip, .alert: "APNs"
-        case .firebase: "Firebase"
-        case .web: "Web Push"
-        }
-    }
-}
+package import CallCore
 
 /// The way to a device: a push service, and the address that the service gave the device.
 package enum PushRoute: Equatable, Sendable {
     /// Through Apple's push service.
     case apns(APNsRoute)
-    /// Through Firebase Cloud Messaging, to the device's registration token.
-    case firebase(token: String)
+    /// Through a service whose token is the whole address, such as Firebase Cloud Messaging.
+    case plain(PushKind, token: String)
     /// Through the push service of a browser.
     case web(WebPushSubscription)
 
@@ -35,7 +13,7 @@ package enum PushRoute: Equatable, Sendable {
     package var kind: PushKind {
         switch self {
         case .apns(let route): route.pushType == .voip ? .voip : .alert
-        case .firebase: .firebase
+        case .plain(let kind, _): kind
         case .web: .web
         }
     }
@@ -44,7 +22,7 @@ package enum PushRoute: Equatable, Sendable {
     package var token: String {
         switch self {
         case .apns(let route): route.token
-        case .firebase(let token): token
+        case .plain(_, let token): token
         case .web(let subscription): subscription.endpoint
         }
     }
@@ -53,7 +31,7 @@ package enum PushRoute: Equatable, Sendable {
     package var environment: APNsEnvironment? {
         switch self {
         case .apns(let route): route.environment
-        case .firebase, .web: nil
+        case .plain, .web: nil
         }
     }
 
@@ -61,7 +39,7 @@ package enum PushRoute: Equatable, Sendable {
     package var topic: String? {
         switch self {
         case .apns(let route): route.topic
-        case .firebase, .web: nil
+        case .plain, .web: nil
         }
     }
 

@@ -150,11 +150,20 @@ package enum PushResult: Equatable, Sendable {
     /// services.
     package static func isAcceptance(_ status: Int) -> Bool { (200...202).contains(status) }
 
-    /// Whether this is the response of a browser's push service that the subscription is no longer valid.
+    /// Returns whether this response alone says that a push token of this kind is dead; one of APNs may belong to the
+    /// other environment.
     ///
-    /// Source: RFC 8030, section 7.3; the services' documentation adds 410.
-    package var endsSubscription: Bool {
-        guard case .response(let status, _, _) = self else { return false }
-        return status == 404 || status == 410
+    /// The status belongs to it: a proxy, or the endpoint that gives out access tokens, may respond with the same words.
+    /// Sources: "ErrorCode", Firebase Cloud Messaging HTTP v1 API; RFC 8030, section 7.3, to which the documentation of
+    /// the browsers' services adds 410.
+    package func condemnsToken(of kind: PushKind) -> Bool {
+        guard case .response(let status, let reason, _) = self else { return false }
+        return switch kind {
+        case .voip, .alert: false
+        case .firebase:
+            status == 404 && reason == FirebaseReason.unregistered
+                || status == 400 && reason == FirebaseReason.invalidToken
+        case .web: status == 404 || status == 410
+        }
     }
 }

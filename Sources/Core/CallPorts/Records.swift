@@ -30,22 +30,8 @@ package struct DeviceRecord: Equatable, Sendable {
     package var platform: String
     /// The app's bundle id; the topic of the device's pushes begins with it.
     package var bundleID: String
-    /// The VoIP push token, lower-case hex; `nil` = none is registered.
-    package var voipToken: String?
-    /// When the VoIP push token was last registered; `nil` = never.
-    package var voipTokenAt: Moment?
-    /// The alert push token, lower-case hex; `nil` = none is registered.
-    package var alertToken: String?
-    /// When the alert push token was last registered; `nil` = never.
-    package var alertTokenAt: Moment?
-    /// Firebase's registration token; `nil` = none is registered.
-    package var fcmToken: String?
-    /// When the Firebase token was last registered; `nil` = never, or by a version that did not store it.
-    package var fcmTokenAt: Moment?
-    /// The subscription to Web Push; `nil` = none is registered.
-    package var webPush: WebPushSubscription?
-    /// When the subscription was last registered; `nil` = never.
-    package var webPushAt: Moment?
+    /// Its push tokens.
+    package var routes = PushTable<RegisteredRoute>()
     /// The id of the installation, on which several users may be signed in; `nil` = the client named none.
     package var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the system's.
@@ -70,69 +56,38 @@ package struct DeviceRecord: Equatable, Sendable {
     package static let pushesUntilAlert = 3
 
     /// Whether the device is one of Apple's, on which a Firebase message does not wake an app that was ended.
-    package var isAppleDevice: Bool { voipToken != nil || ApplePlatform.isNamed(by: platform) }
+    @inlinable
+    package var isAppleDevice: Bool { routes.has(.voip) || ApplePlatform.isNamed(by: platform) }
 
     /// Whether it is an Apple device with a Firebase token and without a token of APNs.
     ///
     /// It cannot ring, because iOS starts no app for a Firebase message.
     package var isUnreachableByFirebase: Bool {
-        isAppleDevice && token(for: .firebase) != nil
-            && PushKind.allCases.allSatisfy { !$0.isThroughAPNs || token(for: $0) == nil }
+        isAppleDevice && routes.has(.firebase) && !routes.entries.contains { $0.kind.isThroughAPNs }
     }
-
-    /// All its push tokens.
-    @inlinable
-    package var tokens: [String] { PushKind.allCases.compactMap { token(for: $0) } }
 
     /// Returns the push token for a kind of push; `nil` = none is registered.
     @inlinable
-    package func token(for kind: PushKind) -> String? {
-        switch kind {
-        case .voip: voipToken
-        case .firebase: fcmToken
-        case .web: webPush?.endpoint
-        case .alert: alertToken
-        }
-    }
-
-    /// Returns when the push token for a kind of push was last registered; `nil` = unknown.
-    @inlinable
-    package func tokenRegisteredAt(for kind: PushKind) -> Moment? {
-        switch kind {
-        case .voip: voipTokenAt
-        case .firebase: fcmTokenAt
-        case .web: webPushAt
-        case .alert: alertTokenAt
-        }
-    }
-
-    /// Removes the push token for a kind of push.
-    package mutating func removeToken(for kind: PushKind) {
-        switch kind {
-        case .voip: voipToken = nil
-        case .firebase: fcmToken = nil
-        case .web: webPush = nil
-        case .alert: alertToken = nil
-        }
-    }
+    package func token(for kind: PushKind) -> String? { routes[kind]?.token }
 
     /// Returns the route for a kind of push; `nil` = there is no token for it.
     ///
     /// `environment`: The APNs environment to use.
     @inlinable
     package func route(for kind: PushKind, _ environment: APNsEnvironment) -> PushRoute? {
-        switch kind {
-        case .voip:
-            voipToken.map {
-                .apns(APNsRoute(token: $0, topic: bundleID + ".voip", environment: environment, pushType: .voip))
-            }
-        case .alert:
-            alertToken.map {
-                .apns(APNsRoute(token: $0, topic: bundleID, environment: environment, pushType: .alert))
-            }
-        case .firebase: fcmToken.map { .firebase(token: $0) }
-        case .web: webPush.map { .web($0) }
+        guard let route = routes[kind] else { return nil }
+        if kind.isThroughAPNs {
+            let isVoIP = kind == .voip
+            return .apns(
+                APNsRoute(
+                    token: route.token,
+                    topic: isVoIP ? bundleID + ".voip" : bundleID,
+                    environment: environment,
+                    pushType: isVoIP ? .voip : .alert
+                )
+            )
         }
+        return route.subscription.map { .web($0) } ?? .plain(kind, token: route.token)
     }
 
     /// The result of a push.

@@ -63,19 +63,36 @@ package enum TimelineEvent: Equatable, Sendable {
     case other(name: String, details: String)
 
     /// The purpose of a push.
-    package enum Push: String, Sendable, CaseIterable {
-        /// A VoIP push for the call.
-        case voip
-        /// A Firebase message for the call.
-        case firebase
-        /// A message of Web Push for the call.
-        case web
-        /// An alert push for the call, to a device without VoIP pushes, or on which they have no effect or were refused.
-        case alert
+    package enum Push: Equatable, Sendable {
+        /// A push of that kind for the call.
+        case ring(PushKind)
         /// A notice of a missed call.
         case missed
         /// A notice that follows the push for the call, because another device has answered or the call is over.
         case over
+
+        /// The word that is stored and shown: that of the kind, `missed` or `over`.
+        package var rawValue: String {
+            switch self {
+            case .ring(let kind): kind.rawValue
+            case .missed: "missed"
+            case .over: "over"
+            }
+        }
+
+        /// Reads the word; `nil` if it is none.
+        package init?(rawValue: String) {
+            switch rawValue {
+            case "missed": self = .missed
+            case "over": self = .over
+            default:
+                guard let kind = PushKind(rawValue: rawValue) else { return nil }
+                self = .ring(kind)
+            }
+        }
+
+        /// The kind of a push that rings; `nil` = a notice.
+        package var kind: PushKind? { if case .ring(let kind) = self { kind } else { nil } }
     }
 
     /// The reason why a ring of a schedule did not begin.

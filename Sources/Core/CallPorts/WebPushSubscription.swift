@@ -35,6 +35,14 @@ package struct WebPushEndpoint: Equatable, Sendable {
     /// The largest length of an endpoint, in bytes.
     package static let maximumBytes = 2_048
 
+    /// Why no message may be sent to an address.
+    package enum Fault: Error {
+        /// It is not of the form.
+        case malformed
+        /// Its host is not on the list.
+        case notAllowed
+    }
+
     /// Reads an endpoint; `nil` if it is not of the form.
     package init?(_ text: String) {
         let scheme = "https://"
@@ -139,6 +147,15 @@ package struct WebPushHosts: Equatable, Sendable {
         guard parts.count == 2 else { return Host(name: (isDomain ? "." : "") + name.lowercased(), port: nil) }
         guard !isDomain, let port = WebPushEndpoint.port(parts[1]) else { return nil }
         return Host(name: name.lowercased(), port: port)
+    }
+
+    /// Reads an endpoint to which messages may be sent.
+    ///
+    /// It is checked when a browser registers it, and again for each message: the list may have been longer then.
+    package func endpoint(_ text: String) throws(WebPushEndpoint.Fault) -> WebPushEndpoint {
+        guard let endpoint = WebPushEndpoint(text) else { throw .malformed }
+        guard allows(endpoint) else { throw .notAllowed }
+        return endpoint
     }
 
     /// Returns whether messages may be sent to an endpoint.

@@ -80,10 +80,10 @@ extension Explanation {
         let sent = events.compactMap { event -> String? in
             guard case .pushSent(_, let push, let environment) = event.event else { return nil }
             // The timeline does not say which service carries a notice, unless it is APNs.
-            let isNotice = push == .missed || push == .over
-            return environment != nil ? PushKind.voip.service : isNotice ? "" : Self.service(event)
+            let isNotice = push.kind == nil
+            return environment != nil ? PushService.apns.name : isNotice ? "" : Self.service(event)
         }
-        let known = [PushKind.voip, .firebase, .web].map(\.service).filter(sent.contains)
+        let known = PushService.all.map(\.name).filter(sent.contains)
         return known.isEmpty ? "push service" : known.joined(separator: ", ")
     }
 
@@ -208,7 +208,7 @@ extension Explanation {
         switch next?.event {
         case .pushCancelled: return .kept
         case .pushResult(_, nil, let reason?, _, _):
-            let isKept = PushKind.allCases.contains { reason == PushHint.onlyLogged($0) }
+            let isKept = PushService.all.contains { reason == $0.onlyLogged }
             return isKept || PushResult.Fault(rawValue: reason) != nil ? .kept : .lost
         case .pushResult(_, nil, nil, _, _): return .lost
         default: return .sent
@@ -230,8 +230,8 @@ extension Explanation {
         switch push {
         case .missed: "missed call"
         case .over: "call over"
-        case .alert: "alert"
-        case .voip, .firebase, .web: "push"
+        case .ring(.alert): "alert"
+        case .ring: "push"
         }
     }
 }

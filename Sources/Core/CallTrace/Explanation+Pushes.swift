@@ -48,12 +48,13 @@ extension Explanation {
         let said = [status.map { "\($0)" }, reason?.printable].compactMap { $0 }.joined(separator: " ")
         guard status != nil else { return " (after a push through \(Self.service(before)) could not be sent: \(said))" }
         return
-            " (after a \(before.push == .voip ? "VoIP push" : "push") through \(Self.service(before)) was refused: \(said))"
+            " (after a \(before.push == .ring(.voip) ? "VoIP push" : "push") through \(Self.service(before)) was refused: \(said))"
     }
 
     /// Returns the end of the sentence about a device that has given no sign of life since its push.
     private func silence(since sent: Event) -> String {
-        if sent.push == .firebase, devices.contains(where: { $0.id.text == sent.device && $0.isUnreachableByFirebase })
+        if sent.push == .ring(.firebase),
+            devices.contains(where: { $0.id.text == sent.device && $0.isUnreachableByFirebase })
         {
             return "but no device of Apple rings by Firebase, because iOS starts no app for its messages: the app must "
                 + "register voipDeviceToken (PushKit's token), or apnsDeviceToken for an alert that rings."
@@ -66,51 +67,34 @@ extension Explanation {
             return
                 "but the device had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
         }
-        if sent.push == .alert { return "but nobody opened the app." }
-        if sent.push == .firebase {
-            return
-                "but the device never came back: it is off or without network, or its user has force-stopped the app, "
-                + "or Firebase has lowered the message's priority because earlier ones showed nothing."
-        }
-        if sent.push == .web {
-            return
-                "but nobody opened the page: the browser is not running, the device is off or without network, or its user "
-                + "did not see the notification."
-        }
-        return "but the device never came back: it is off or without network, or iOS withholds pushes from an app "
-            + "that did not report earlier calls."
+        return sent.push == .ring(.alert) ? "but nobody opened the app." : Self.kind(of: sent).service.silence
     }
 
     /// Returns the advice for a push that was not accepted.
     static func hint(_ status: Int?, _ reason: String?, _ push: Event) -> String? {
-        let kind = kind(of: push)
-        if let status { return PushHint.text(forStatus: status, reason, kind) }
+        // The timeline does not say which service carries a notice; browsers' services use the words in another sense.
+        let services = push.push?.kind.map { [$0.service] } ?? [.apns, .firebase]
+        if let status { return services.lazy.compactMap { $0.meaning(ofStatus: status, reason) }.first }
         guard let reason else { return nil }
-        return PushHint.remedy(kind, withoutResponse: reason)
+        let service = services[0]
+        if reason == service.onlyLogged { return service.remedy }
+        return PushResult.Fault(rawValue: reason)?.remedy ?? service.network
     }
 
     /// Returns the name of the push service through which a push went.
-    static func service(_ push: Event) -> String { kind(of: push).service }
+    static func service(_ push: Event) -> String { kind(of: push).service.name }
 
     /// Returns the kind of a push that rings, as far as it tells the service.
-    private static func kind(of push: Event) -> PushKind {
-        switch push.push {
-        case .firebase: .firebase
-        case .web: .web
-        case .voip, .alert, .missed, .over, nil: .voip
-        }
-    }
+    private static func kind(of push: Event) -> PushKind { push.push?.kind ?? .voip }
 
     /// Returns how a device was notified.
     ///
     /// A device without a VoIP token, or on which iOS seems to withhold VoIP pushes, gets an alert push, which sounds only
     /// once. The timeline does not say which of the two it was. It does say if a VoIP push was refused before.
     func verb(_ push: Event) -> String {
-        if push.push == .firebase { return "was sent a Firebase message" }
-        if push.push == .web { return "was sent a Web Push message" }
-        guard push.push == .alert else { return "was pushed" }
+        guard push.push == .ring(.alert) else { return Self.kind(of: push).service.wasPushed }
         let isNextRoute = events.contains {
-            $0.isPushResult && $0.device == push.device && $0.push == .voip && $0.position < push.position
+            $0.isPushResult && $0.device == push.device && $0.push == .ring(.voip) && $0.position < push.position
         }
         if isNextRoute { return "was sent an alert" }
         return "was sent an alert (it has no VoIP token, or had not reacted to its last "

@@ -24,13 +24,13 @@ package enum Overview {
     /// A sentence for each push service whose newest result is a failure that does not concern one device alone.
     private static func failingPushes(_ calls: [Explanation]) -> [String] {
         let results = calls.flatMap { call in call.events.filter(\.isPushResult) }.sorted { $0.at > $1.at }
-        return [PushKind.voip, .firebase, .web].compactMap { kind in
+        return PushService.all.compactMap { service in
             let own = results.filter {
-                Explanation.service($0) == kind.service && !$0.concernsOneDevice && !$0.wasOnlyLogged(kind)
+                Explanation.service($0) == service.name && !$0.concernsOneDevice && !$0.wasOnlyLogged(service)
             }
             guard let newest = own.first, let fault = newest.pushFault else { return nil }
             let failed = own.count { $0.pushFault != nil }
-            return "\(failed) of the newest \(own.count) pushes through \(kind.service) failed, the last at "
+            return "\(failed) of the newest \(own.count) pushes through \(service.name) failed, the last at "
                 + "\(Timestamp.text(newest.at)): \(fault)."
         }
     }
@@ -44,9 +44,9 @@ extension Explanation.Event {
     }
 
     /// Whether no service was configured for the push: that is a fault of the server, and no push has failed.
-    fileprivate func wasOnlyLogged(_ kind: PushKind) -> Bool {
+    fileprivate func wasOnlyLogged(_ service: PushService) -> Bool {
         guard case .pushResult(_, nil, let reason, _, _) = event else { return false }
-        return reason == PushHint.onlyLogged(kind)
+        return reason == service.onlyLogged
     }
 
     /// Why a push failed, with advice; `nil` = it was accepted.

@@ -24,8 +24,11 @@ package struct Policy: Sendable {
     package var whenBusy = BusyPolicy.waiting
     /// The source of a caller's displayed name.
     package var callerName = CallerName.any
-    /// Whether the server has a Firebase service account.
-    package var hasFirebase = false
+    /// The kinds of push whose service is configured; those of APNs count in any case, because their pushes are logged at
+    /// least.
+    package var pushKinds: Set<PushKind> = []
+    /// What clients and operators are told of the push services.
+    package var pushServices: [PushService] = []
     /// The public key that browsers need to subscribe to this server's Web Push messages, in base64url; `nil` = the server
     /// sends none.
     package var applicationServerKey: String?
@@ -112,14 +115,11 @@ package struct Policy: Sendable {
     /// The default settings.
     package init() {}
 
-    /// Whether a push of this kind can be sent; APNs is always tried, because its pushes are logged at least.
-    func canPush(by kind: PushKind) -> Bool {
-        switch kind {
-        case .voip, .alert: true
-        case .firebase: hasFirebase
-        case .web: applicationServerKey != nil
-        }
-    }
+    /// Whether a push of this kind can be sent.
+    func canPush(by kind: PushKind) -> Bool { kind.isThroughAPNs || pushKinds.contains(kind) }
+
+    /// Returns what is told of the service that carries a kind of push; `nil` = nothing.
+    func service(of kind: PushKind) -> PushService? { pushServices.first { $0.kinds.contains(kind) } }
 
     /// Returns the keys that a device's app wants in the pushes of calls: those that the device registered, and the
     /// operator's.

@@ -185,8 +185,7 @@ extension StoreContract {
             let others = [Sample.fullDevice(Sample.alice, "b"), Sample.fullDevice(Sample.bob, "a")]
             bench.commit((others + [Sample.fullDevice(Sample.alice, "a")]).map { .device($0) })
             var bare = Sample.fullDevice(Sample.alice, "a")
-            bare.voipToken = nil
-            bare.voipTokenAt = nil
+            bare.routes[.voip] = nil
             bare.environment = nil
             bare.lastPush = nil
             bench.commit([.device(bare)])

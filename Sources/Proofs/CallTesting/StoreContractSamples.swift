@@ -162,14 +162,11 @@ enum Sample {
             bundleID: "org.example.テスト",
             createdAt: moment(1)
         )
-        device.voipToken = "00ff"
-        device.voipTokenAt = moment(2)
-        device.alertToken = "ff00"
-        device.alertTokenAt = moment(3)
-        device.fcmToken = "f:1"
-        device.fcmTokenAt = moment(4)
-        device.webPush = WebPushSubscription(endpoint: "https://push.example/1", p256dh: "BA", auth: "AA")
-        device.webPushAt = moment(5)
+        for (index, kind) in PushKind.allCases.enumerated() {
+            device.routes[kind] = RegisteredRoute("\(kind):1", at: moment(Int64(index) + 2))
+        }
+        let subscription = WebPushSubscription(endpoint: "https://push.example/1", p256dh: "BA", auth: "AA")
+        device.routes[.web] = RegisteredRoute(subscription, at: moment(5))
         device.installation = "i-0123456789abcdef"
         device.sound = "ring.caf"
         device.payloadKeys = "UUID=callUUID"

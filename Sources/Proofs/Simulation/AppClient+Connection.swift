@@ -1,5 +1,6 @@
 import CallClient
 import CallCore
+import CallWire
 import SeededRandom
 
 /// The real app's connection and its registration, which two state machines of the client library decide about.
@@ -30,10 +31,9 @@ extension AppClient {
             forgetAttempts()
             reconnect(.pathChanged, at: now, into: &outputs)
         case .tokens(let tokens):
-            register(.token(.voip, tokens.voip), at: now, into: &outputs)
-            register(.token(.alert, tokens.alert), at: now, into: &outputs)
-            if let firebase = tokens.firebase { register(.token(.firebase, firebase), at: now, into: &outputs) }
-            if let web = tokens.webText { register(.token(.web, web), at: now, into: &outputs) }
+            for kind in PushKind.allCases where kind.isThroughAPNs || tokens.has(kind) {
+                register(.token(kind, tokens[kind]?.asGiven), at: now, into: &outputs)
+            }
         case .login(let isLoggedIn): register(isLoggedIn ? .loggedIn : .loggedOut, at: now, into: &outputs)
         case .registered(let number, let status, let body):
             let failure = RequestFailure(status: status, body: body)

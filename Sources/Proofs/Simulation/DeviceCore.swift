@@ -1,4 +1,5 @@
 import CallCore
+import CallWire
 
 /// The name of a call for a simulated device and for the world.
 ///
@@ -73,7 +74,7 @@ enum CoreInput {
     /// The device's path to the network has changed.
     case pathChanged
     /// The push tokens that the device has; `nil` = the system took the token back.
-    case tokens(PushTokens)
+    case tokens(PushTable<PushToken>)
     /// The user has logged in or out.
     case login(Bool)
     /// The response to this request for the registration; status 0 when there was no response.

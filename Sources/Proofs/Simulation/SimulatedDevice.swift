@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallWire
 
 /// A simulated device of a user: its power, network, token, and app.
 final class SimulatedDevice {
@@ -81,22 +82,15 @@ final class SimulatedDevice {
     }
 
     /// Its push tokens: ``token`` for the kind that rings it first, and for half of all VoIP devices an alert token.
-    var tokens: PushTokens {
-        switch kind {
-        case .voip: PushTokens(voip: token, alert: index % 2 == 0 ? Self.alertPrefix + token : nil, firebase: nil)
-        case .firebase: PushTokens(voip: nil, alert: nil, firebase: token)
-        case .web: PushTokens(voip: nil, alert: nil, firebase: nil, web: Self.subscription(to: token))
-        case .alert: PushTokens(voip: nil, alert: token, firebase: nil)
-        }
+    var tokens: PushTable<PushToken> {
+        var tokens: PushTable<PushToken> = [kind: kind == .web ? Self.subscription(to: token) : .plain(token)]
+        if kind == .voip, index % 2 == 0 { tokens[.alert] = .plain(Self.alertPrefix + token) }
+        return tokens
     }
 
     /// The platform that it registers.
     var platform: String {
-        switch kind {
-        case .voip, .alert: "ios"
-        case .firebase: "android"
-        case .web: "web"
-        }
+        kind.isThroughAPNs ? "ios" : kind == .web ? "web" : "android"
     }
 
     /// The prefix that makes a device's alert token of its VoIP token.
@@ -110,39 +104,47 @@ final class SimulatedDevice {
     }
 
     /// Returns a browser's subscription; nothing is encrypted in the simulation, so the keys are the same for all.
-    private static func subscription(to endpoint: String) -> WebPushSubscription {
-        WebPushSubscription(
-            endpoint: endpoint,
-            p256dh: "BA" + String(repeating: "A", count: 85),
-            auth: String(repeating: "A", count: 22)
+    private static func subscription(to endpoint: String) -> PushToken {
+        .subscription(
+            WebPushMember(
+                endpoint: endpoint,
+                p256dh: "BA" + String(repeating: "A", count: 85),
+                auth: String(repeating: "A", count: 22)
+            )
         )
     }
 
     var principal: Principal { Principal(user: user, fingerprint: fingerprint) }
 }
 
-/// The push tokens of a device; `nil` = the system gave out none.
-struct PushTokens {
-    var voip: String?
-    var alert: String?
-    var firebase: String?
-    var web: WebPushSubscription?
+extension PushToken {
+    /// The token as its app is given it: a subscription as `PushSubscription.toJSON()` writes it.
+    var asGiven: String {
+        switch self {
+        case .plain(let token): token
+        case .subscription(let web):
+            #"{"endpoint":"\#(web.endpoint)","keys":{"p256dh":"\#(web.p256dh)","auth":"\#(web.auth)"}}"#
+        }
+    }
+}
 
-    /// The subscription as a browser's app registers it.
-    var webText: String? { web.map(Self.text) }
-
-    /// Returns a subscription as `PushSubscription.toJSON()` does.
-    static func text(_ web: WebPushSubscription) -> String {
-        #"{"endpoint":"\#(web.endpoint)","keys":{"p256dh":"\#(web.p256dh)","auth":"\#(web.auth)"}}"#
+extension RegisteredRoute {
+    /// The token as its app was given it.
+    var asGiven: String {
+        subscription.map {
+            PushToken.subscription(WebPushMember(endpoint: $0.endpoint, p256dh: $0.p256dh, auth: $0.auth)).asGiven
+        } ?? token
     }
 }
 
 extension DeviceRecord {
     /// The push token by which a device is rung first.
-    var ringingToken: String? { voipToken ?? fcmToken ?? webPush?.endpoint ?? alertToken }
+    var ringingToken: String? {
+        [PushKind.voip, .firebase, .web, .alert].lazy.compactMap { self.token(for: $0) }.first
+    }
 
     /// Returns whether the device has registered a push token.
-    func has(_ token: String) -> Bool { tokens.contains(token) }
+    func has(_ token: String) -> Bool { routes.entries.contains { $0.value.token == token } }
 }
 
 /// The signals of one call that one app received.

@@ -1,11 +1,13 @@
+import CallCore
 package import CallPorts
+import CallTrace
 
 /// Rates the responses of Apple and of TURN servers.
 extension Rating {
     /// Interprets Apple's response to a push for a device that does not exist.
     package static func push(_ result: PushResult, _ environment: APNsEnvironment, topic: String?) -> Finding {
         let subject = "APNs \(environment.rawValue)" + (topic.map { ", topic \($0)" } ?? "")
-        let hint = PushHint.text(for: result, .voip)
+        let hint = PushService.apns.hint(for: result)
         switch result {
         case .response(200, _, _), .response(_, "BadDeviceToken", _), .response(_, "Unregistered", _),
             .response(_, "DeviceTokenNotForTopic", _):
@@ -13,7 +15,7 @@ extension Rating {
         case .response(_, "MissingTopic", _) where topic == nil:
             return .ok(subject, "accepts the provider token; without a registered device no topic was checked")
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
-            return refusal(subject, status, reason, hint, "Apple's")
+            return refusal(subject, status, reason, hint, PushService.apns.owner)
         case .unreachable(let why), .notSent(let why):
             return unreachable(subject, why)
         case .impossible(let fault): return .warning(subject, fault.rawValue, fix: fault.remedy)
@@ -24,15 +26,15 @@ extension Rating {
     /// Interprets Firebase's response to a message that is only checked, for a device that does not exist.
     package static func message(_ result: PushResult, project: String) -> Finding {
         let subject = "Firebase, project \(project)"
-        let hint = PushHint.text(for: result, .firebase)
+        let hint = PushService.firebase.hint(for: result)
         switch result {
         case .response(200, _, _): return .ok(subject, "accepts the service account")
         // Google checks the account first. What it then finds wrong is the token, which does not exist.
         case .response(400, "INVALID_ARGUMENT", _),
-            .response where result.condemnsFirebaseToken:
+            .response where result.condemnsToken(of: .firebase):
             return .ok(subject, "accepts the service account")
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
-            return refusal(subject, status, reason, hint, "Firebase's")
+            return refusal(subject, status, reason, hint, PushService.firebase.owner)
         case .unreachable(let why):
             return unreachable(subject, why)
         case .notSent(let why):
@@ -43,15 +45,13 @@ extension Rating {
         }
     }
 
-    /// Interprets the response of a browser's push service to a message for a browser that does not exist.
-    ///
-    /// The services look for the browser first, so they do not say whether they would accept the VAPID token.
-    package static func webPush(_ result: PushResult, _ origin: String) -> Finding {
-        let subject = "Web Push, \(origin)"
+    /// Interprets the response to a push for a device that does not exist, of a service that looks for the device first: it
+    /// does not say whether it would accept the server.
+    package static func responding(_ result: PushResult, _ subject: String, _ service: PushService) -> Finding {
         switch result {
         case .response(let status, let reason, _), .deferred(let status, let reason, _):
             guard status < 500, status != 429 else {
-                return refusal(subject, status, reason, nil, "the push service's")
+                return refusal(subject, status, reason, nil, service.owner)
             }
             return .ok(subject, "responds")
         case .unreachable(let why), .notSent(let why):

@@ -121,7 +121,7 @@ private func begin(
 private func register(_ number: Int, on bench: inout SwitchboardBench) throws {
     let token = String(repeating: "ab", count: 30) + String(1_000 + number)
     let registration = DeviceRegistration(
-        voipToken: token,
+        tokens: [.voip: .plain(token)],
         bundleID: "com.example.app",
         platform: "ios",
         device: try Inputs.device(.callee, number),

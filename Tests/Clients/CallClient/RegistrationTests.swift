@@ -221,10 +221,12 @@ struct RegistrationTests {
         let bench = Bench()
         let all = tokens((.voip, "abababababababab"), (.alert, "cdcdcdcdcdcdcdcd"), (.firebase, "f\"c"), (.web, "{"))
         let read = try DeviceRegistration(body: bench.registration.body(of: all), device: nil)
-        #expect(read.voipToken == "abababababababab" && read.alertToken == "cdcdcdcdcdcdcdcd")
-        #expect(read.fcmToken == "f\"c" && read.bundleID == "com.example.chat" && read.platform == "ios")
+        #expect(read.tokens[.voip] == .plain("abababababababab") && read.tokens[.alert] == .plain("cdcdcdcdcdcdcdcd"))
+        #expect(
+            read.tokens[.firebase] == .plain("f\"c") && read.bundleID == "com.example.chat" && read.platform == "ios"
+        )
         #expect(read.device == bench.registration.device && read.environment == .sandbox)
-        #expect(read.webPush == nil)
+        #expect(read.tokens[.web] == nil)
         var account = bench.registration
         account.installation = "i-0123456789abcdef"
         account.sound = "ring.caf"
@@ -234,8 +236,9 @@ struct RegistrationTests {
         #expect(named.mutableContent == true && read.mutableContent == nil)
         let keys = #"{"p256dh":"\#(String(repeating: "B", count: 87))","auth":"\#(String(repeating: "A", count: 22))"}"#
         let browser = tokens((.web, #"{"endpoint":"https://fcm.googleapis.com/1","keys":\#(keys)}"#))
-        let web = try DeviceRegistration(body: bench.registration.body(of: browser), device: nil).webPush
-        #expect(web?.endpoint == "https://fcm.googleapis.com/1" && web?.auth.utf8.count == 22)
+        let token = try DeviceRegistration(body: bench.registration.body(of: browser), device: nil).tokens[.web]
+        guard case .subscription(let web)? = token else { return #expect(Bool(false), "\(String(describing: token))") }
+        #expect(web.endpoint == "https://fcm.googleapis.com/1" && web.auth.utf8.count == 22)
         #expect(RequestFailure(status: 200, body: Array(#"{"ok":true}"#.utf8)) == nil)
         #expect(RequestFailure(status: 204, body: []) == nil)
         #expect(RequestFailure(status: 404, body: []) == .refused(code: "not_found"))

@@ -76,8 +76,7 @@ struct DeviceRegistrationTests {
                 + #""voipDeviceToken":"\#(Self.token)","apnsDeviceToken":"\#(Self.token)"}"#
         )
         let expected = DeviceRegistration(
-            voipToken: Self.token.lowercased(),
-            alertToken: Self.token.lowercased(),
+            tokens: [.voip: .plain(Self.token.lowercased()), .alert: .plain(Self.token.lowercased())],
             bundleID: "com.example.chat",
             platform: "ios",
             device: DeviceID("d1"),
@@ -89,7 +88,12 @@ struct DeviceRegistrationTests {
     @Test("A registration may have only a Firebase token; the request's address then names the device")
     func firebase() throws {
         let device = DeviceID("a1")
-        let expected = DeviceRegistration(fcmToken: "f", bundleID: "", platform: "android", device: device)
+        let expected = DeviceRegistration(
+            tokens: [.firebase: .plain("f")],
+            bundleID: "",
+            platform: "android",
+            device: device
+        )
         #expect(try registration(#"{"fcm_token":"f"}"#, device: device) == expected)
         #expect(try registration(#"{"fcm_token":"f","deviceId":"b"}"#, device: device).device == DeviceID("b"))
     }

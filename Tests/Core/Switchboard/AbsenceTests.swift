@@ -182,7 +182,7 @@ struct RingingAfterRestartTests {
 @Suite("A push that cannot be sent")
 struct UnsentPushTests {
     private func rung(voip: String? = nil, alert: String? = "bb") throws -> (SwitchboardWorld, OutgoingPush) {
-        let world = SwitchboardWorld { $0.hasFirebase = true }
+        let world = SwitchboardWorld { $0.pushKinds = [.firebase] }
         try world.register(
             try principal("10"),
             "b1",

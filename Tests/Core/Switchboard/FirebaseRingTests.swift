@@ -17,7 +17,7 @@ struct FirebaseRingTests {
         sdp: Int = 0,
         name: String? = nil
     ) throws -> (world: SwitchboardWorld, caller: SocketID, push: OutgoingPush) {
-        let world = SwitchboardWorld { $0.hasFirebase = true }
+        let world = SwitchboardWorld { $0.pushKinds = [.firebase] }
         try world.register(
             try principal("10"),
             "b1",
@@ -40,7 +40,7 @@ struct FirebaseRingTests {
     @Test("A device with only a Firebase token is rung by a message whose values are all strings")
     func rings() throws {
         let (world, _, push) = try rung()
-        #expect(push.route == .firebase(token: "f:1") && push.kept == .untilExpiry && push.collapseID == nil)
+        #expect(push.route == .plain(.firebase, token: "f:1") && push.kept == .untilExpiry && push.collapseID == nil)
         let text = String(decoding: push.payload, as: UTF8.self)
         #expect(text.contains(#""epoch":"1""#) && text.contains(#""hasVideo":"false""#) && !text.contains("\"aps\""))
         for key in ["callId", "act", "offer", "callUUID", "ringUntil", "room", "toUserId"] {
@@ -61,7 +61,7 @@ struct FirebaseRingTests {
 
     @Test("The registration of an iPhone that only Firebase can reach says so, and so does the verdict")
     func iPhone() throws {
-        let world = SwitchboardWorld { $0.hasFirebase = true }
+        let world = SwitchboardWorld { $0.pushKinds = [.firebase] }
         func registered(_ more: String, _ platform: String, id: String = "b1") throws -> String {
             let body =
                 #"{"deviceId":"\#(id)","platform":"\#(platform)","bundleId":"com.example.app","#
@@ -177,7 +177,7 @@ struct FirebaseRingTests {
         try world.register(try principal("10"), "b1", voip: nil, firebase: "f:2", platform: "android")
         world.respondToPush(push, status, reason)
         let second = world.takenPushes()
-        #expect(second.map(\.route) == [.firebase(token: "f:2")])
+        #expect(second.map(\.route) == [.plain(.firebase, token: "f:2")])
         world.respondToPush(try #require(second.first), status, reason)
         #expect(world.takenPushes().map(\.route.kind) == [.alert])
     }
@@ -267,7 +267,7 @@ struct FirebaseRingTests {
 
     @Test("An iPhone whose VoIP pushes have no effect is not left to Firebase, which starts no app there")
     func ineffective() throws {
-        let world = SwitchboardWorld { $0.hasFirebase = true }
+        let world = SwitchboardWorld { $0.pushKinds = [.firebase] }
         try world.register(try principal("10"), "b1", voip: "aa", firebase: "f:1")
         let caller = try world.open("11", "a1")
         for number in 1...5 {
@@ -290,12 +290,14 @@ struct FirebaseRingTests {
             bundleID: "a.b",
             createdAt: Moment(milliseconds: 0)
         )
-        (device.voipToken, device.alertToken, device.fcmToken) = ("aa", "bb", "f:1")
+        device.routes = [
+            .voip: RegisteredRoute("aa"), .alert: RegisteredRoute("bb"), .firebase: RegisteredRoute("f:1"),
+        ]
         device.unansweredPushes = 3
         #expect(device.ringingPush == .alert)
         #expect(device.ringingPush(excluding: [.alert]) == .firebase)
         #expect(device.ringingPush(excluding: [.alert, .firebase]) == .voip)
-        device.voipToken = nil
+        device.routes[.voip] = nil
         #expect(device.ringingPush == .alert, "the platform is compared without regard to case")
     }
 
@@ -325,7 +327,7 @@ struct FirebaseRingTests {
 
     @Test("Tokens that a device without an id registers one by one are in one row, and ring it once")
     func unnamed() throws {
-        let world = SwitchboardWorld { $0.hasFirebase = true }
+        let world = SwitchboardWorld { $0.pushKinds = [.firebase] }
         for (voip, alert, firebase) in [("aa", nil, nil), (nil, "bb", nil), (nil, nil, "f:1")]
             as [(String?, String?, String?)]
         {
@@ -351,19 +353,19 @@ struct FirebaseRingTests {
 
     @Test("A token that another user registers rings only that user")
     func moved() throws {
-        let world = SwitchboardWorld { $0.hasFirebase = true }
+        let world = SwitchboardWorld { $0.pushKinds = [.firebase] }
         try world.register(try principal("10"), "b1", voip: nil, firebase: "f:1", platform: "android")
         try world.register(try principal("12"), "c1", voip: nil, firebase: "f:1", platform: "android")
         world.send(try world.open("11", "a1"), SwitchboardWorld.offer("c-1", to: "10"))
         #expect(world.takenPushes().isEmpty)
         world.send(try world.open("13", "d1"), SwitchboardWorld.offer("c-2", to: "12"))
-        #expect(world.takenPushes().map(\.route) == [.firebase(token: "f:1")])
+        #expect(world.takenPushes().map(\.route) == [.plain(.firebase, token: "f:1")])
     }
 
     @Test("Without a service account, a registration says that the token does not ring its device")
     func hint() throws {
         for hasFirebase in [true, false] {
-            let world = SwitchboardWorld { $0.hasFirebase = hasFirebase }
+            let world = SwitchboardWorld { if hasFirebase { $0.pushKinds = [.firebase] } }
             let reply = try world.register(try principal("10"), "b1", voip: nil, firebase: "f", platform: "android")
             #expect(reply.text.contains("cannot push to it") != hasFirebase)
         }

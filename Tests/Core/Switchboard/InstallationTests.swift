@@ -16,7 +16,7 @@ struct InstallationTests {
         in world: SwitchboardWorld
     ) throws {
         var registration = DeviceRegistration(
-            voipToken: "aa",
+            tokens: [.voip: .plain("aa")],
             bundleID: "com.example.app",
             platform: "ios",
             device: try SwitchboardTests.device(device)

@@ -12,7 +12,7 @@ struct NoticeRetryTests {
         _ kind: PushKind
     ) throws -> (world: SwitchboardWorld, caller: SocketID, notice: OutgoingPush) {
         let world = SwitchboardWorld {
-            $0.hasFirebase = true
+            $0.pushKinds = [.firebase, .web]
             $0.applicationServerKey = "k"
         }
         let ten = try principal("10")
@@ -20,8 +20,9 @@ struct NoticeRetryTests {
         case .voip, .alert: try world.register(ten, "b1", voip: nil, alert: "a1a1")
         case .firebase: try world.register(ten, "b1", voip: nil, firebase: "f:1", platform: "android")
         case .web:
-            var browser = DeviceRegistration(alertToken: nil, bundleID: "", platform: "web", device: try device("b1"))
-            browser.webPush = WebPushMember(endpoint: "https://fcm.googleapis.com/wp/1", p256dh: "BA", auth: "AA")
+            var browser = DeviceRegistration(bundleID: "", platform: "web", device: try device("b1"))
+            let web = WebPushMember(endpoint: "https://fcm.googleapis.com/wp/1", p256dh: "BA", auth: "AA")
+            browser.tokens[.web] = .subscription(web)
             _ = try world.reply(ten, .devices(.register(browser)))
         }
         let caller = try world.open("11", "a1")
@@ -106,7 +107,7 @@ struct NoticeRetryTests {
             (PushResult.response(status: 503, reason: nil, timestamp: nil), 1), (.notSent("no access token"), 1),
             (.unreachable("no response"), 0),
         ] {
-            let world = SwitchboardWorld { $0.hasFirebase = true }
+            let world = SwitchboardWorld { $0.pushKinds = [.firebase] }
             try world.register(try principal("10"), "b1", voip: nil, firebase: "f:1", platform: "android")
             world.send(try world.open("11", "a1"), SwitchboardWorld.text(to: "10"))
             let notice = try #require(world.takenPushes().first)

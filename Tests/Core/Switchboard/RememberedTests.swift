@@ -55,8 +55,8 @@ struct RememberedTests {
             world.wait(10)
             let next = SwitchboardWorld(stored: try sorted(world.switchboard))
             try next.register(try principal("10"), nil, voip: nil, alert: "cc")
-            let row = next.switchboard.directory.devices(of: try user("10")).first { $0.alertToken == "cc" }
-            #expect(row?.voipToken == "bb", "seed \(seed)")
+            let row = next.switchboard.directory.devices(of: try user("10")).first { $0.token(for: .alert) == "cc" }
+            #expect(row?.token(for: .voip) == "bb", "seed \(seed)")
         }
     }
 

@@ -32,7 +32,7 @@ struct UnwantedNoticeTests {
         _ register: (SwitchboardWorld) throws -> Void
     ) throws -> (SwitchboardWorld, caller: SocketID) {
         let world = SwitchboardWorld {
-            $0.hasFirebase = true
+            $0.pushKinds = [.firebase, .web]
             $0.applicationServerKey = "k"
         }
         try register(world)
@@ -49,9 +49,10 @@ struct UnwantedNoticeTests {
         case .alert: try world.register(ten, "b1", voip: nil, alert: "a\(token)")
         case .firebase: try world.register(ten, "b1", voip: nil, firebase: "f\(token)", platform: "android")
         case .web:
-            var browser = DeviceRegistration(alertToken: nil, bundleID: "", platform: "web", device: try device("b1"))
+            var browser = DeviceRegistration(bundleID: "", platform: "web", device: try device("b1"))
             let endpoint = "https://fcm.googleapis.com/wp/1"
-            browser.webPush = WebPushMember(endpoint: endpoint, p256dh: "B\(token)", auth: "AA")
+            let web = WebPushMember(endpoint: endpoint, p256dh: "B\(token)", auth: "AA")
+            browser.tokens[.web] = .subscription(web)
             _ = try world.reply(ten, .devices(.register(browser)))
         }
     }

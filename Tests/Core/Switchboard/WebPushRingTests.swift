@@ -14,12 +14,12 @@ struct WebPushRingTests {
         alert: String? = nil
     ) throws -> DeviceRegistration {
         var registration = DeviceRegistration(
-            alertToken: alert,
+            tokens: alert.map { [.alert: .plain($0)] } ?? [:],
             bundleID: alert == nil ? "" : "com.example.app",
             platform: "web",
             device: try device("b1")
         )
-        registration.webPush = WebPushMember(endpoint: endpoint, p256dh: "BA", auth: "AA")
+        registration.tokens[.web] = .subscription(WebPushMember(endpoint: endpoint, p256dh: "BA", auth: "AA"))
         return registration
     }
 
@@ -28,7 +28,10 @@ struct WebPushRingTests {
         alert: String? = nil,
         sdp: Int = 0
     ) throws -> (world: SwitchboardWorld, caller: SocketID, push: OutgoingPush) {
-        let world = SwitchboardWorld { $0.applicationServerKey = "B" }
+        let world = SwitchboardWorld {
+            $0.applicationServerKey = "B"
+            $0.pushKinds = [.web]
+        }
         _ = try world.reply(try principal("10"), .devices(.register(try registration(alert: alert))))
         let caller = try world.open("11", "a1")
         let lines = "v=0\\r\\n" + String(repeating: "a=x\\r\\n", count: sdp)
@@ -118,7 +121,10 @@ struct WebPushRingTests {
         ]
     )
     func refusedEndpoint(_ endpoint: String) throws {
-        let world = SwitchboardWorld { $0.applicationServerKey = "B" }
+        let world = SwitchboardWorld {
+            $0.applicationServerKey = "B"
+            $0.pushKinds = [.web]
+        }
         let reply = try world.reply(try principal("10"), .devices(.register(try registration(endpoint))))
         #expect(reply.status == 400 && reply.text.contains("webPush.endpoint: must be"), "\(reply.text)")
         #expect(try devices(world) == "[]")

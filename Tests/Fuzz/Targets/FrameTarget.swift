@@ -73,7 +73,7 @@ final class FuzzSwitchboard {
     /// Registers a device of user 11, and lets user 11 block user 12 and set do-not-disturb.
     func setUp() {
         let registration = DeviceRegistration(
-            voipToken: String(repeating: "ab", count: 32),
+            tokens: [.voip: .plain(String(repeating: "ab", count: 32))],
             bundleID: "com.example.app",
             platform: "ios",
             device: DeviceID("d1"),

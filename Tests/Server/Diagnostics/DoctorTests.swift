@@ -124,7 +124,7 @@ struct DoctorTests {
         #expect(Rating.push(.unreachable("x"), .sandbox, topic: nil).grade == .error)
         #expect(Rating.message(.unreachable("x"), project: "p").grade == .error)
         #expect(Rating.message(.notSent("x"), project: "p").grade == .error)
-        #expect(Rating.webPush(.unreachable("x"), "https://push.example").grade == .error)
+        #expect(Rating.responding(.unreachable("x"), "Web Push, https://push.example", .web).grade == .error)
     }
 
     @Test("A TURN server's certificate that is not trusted is a warning that contains the reason")

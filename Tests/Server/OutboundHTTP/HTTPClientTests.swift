@@ -307,11 +307,6 @@ struct HTTPClientTests {
         #expect(response.status == 200)
     }
 
-    @Test("The shares of all services are 32 together")
-    func shares() {
-        #expect(ConnectionShare.allCases.reduce(0) { $0 + $1.count } == 32)
-    }
-
     @Test("A client without requests stays idle")
     func idle() async throws {
         let server = try FakeAPNs()

@@ -15,8 +15,8 @@ struct APNsSenderTests {
 
     init() throws { apple = try FakeAPNs() }
 
-    private func sender(_ configuration: APNsConfiguration? = nil, log: ServerLog = quiet) throws -> APNsSender {
-        try APNsSender(configuration ?? apple.configuration(), log: log, report: reports.take)
+    private func sender(_ configuration: APNsConfiguration? = nil, log: ServerLog = quiet) throws -> HTTPPushSender {
+        try HTTPPushSender(configuration ?? apple.configuration(), log: log, report: reports.take)
     }
 
     @Test("A push for a call has exactly the headers of the protocol, and the payload byte for byte")
@@ -163,7 +163,7 @@ struct APNsSenderTests {
     // MARK: ExpiredProviderToken
 
     /// Returns a sender with a provider token that is 25 minutes old, with which one push was sent.
-    private func agedSender(log: ServerLog = quiet) async throws -> APNsSender {
+    private func agedSender(log: ServerLog = quiet) async throws -> HTTPPushSender {
         let clock = TestClock(testNow() - 25 * 60_000)
         var configuration = try apple.configuration(clock: clock.read)
         configuration.steadyClock = clock.read

@@ -10,11 +10,11 @@ import Testing
 struct UnreachableTests {
     let reports = Reports()
 
-    private func sender(_ apple: FakeAPNs, caFile: String? = nil) throws -> APNsSender {
-        try APNsSender(apple.configuration(caFile: caFile), log: quiet, report: reports.take)
+    private func sender(_ apple: FakeAPNs, caFile: String? = nil) throws -> HTTPPushSender {
+        try HTTPPushSender(apple.configuration(caFile: caFile), log: quiet, report: reports.take)
     }
 
-    private func sender(_ apple: FakeAPNs, sandboxPort: Int) throws -> APNsSender {
+    private func sender(_ apple: FakeAPNs, sandboxPort: Int) throws -> HTTPPushSender {
         var configuration = try APNsConfiguration(
             key: String(contentsOfFile: apple.startup.key, encoding: .utf8),
             keyID: FakeAPNs.keyID,
@@ -24,7 +24,7 @@ struct UnreachableTests {
             clock: { testNow() }
         )
         configuration.usesProxyFromEnvironment = false
-        return try APNsSender(configuration, log: quiet, report: reports.take)
+        return try HTTPPushSender(configuration, log: quiet, report: reports.take)
     }
 
     @Test(
@@ -228,7 +228,7 @@ struct UnreachableTests {
     @Test("The log contains no whole push token, no provider token and no payload")
     func log() async throws {
         let (apple, book) = (try FakeAPNs(), LogBook())
-        let sender = try APNsSender(apple.configuration(), log: book.logger, report: reports.take)
+        let sender = try HTTPPushSender(apple.configuration(), log: book.logger, report: reports.take)
         try await apple.script(OutgoingPush.token(2), #"{"status":410,"reason":"Unregistered"}"#)
         try await apple.script(OutgoingPush.token(3), #"{"drop":true,"always":true}"#)
         for number in 1...3 {
@@ -237,7 +237,7 @@ struct UnreachableTests {
             sender.send(.test(number, payload: #"{"callerName":"Yamada"}"#))
             try await eventually("it is reported") { reports.count == number }
         }
-        let logging = LoggingPushSender(log: book.logger, report: reports.take)
+        let logging = LoggingPushSender(APNsConfiguration.words, log: book.logger, report: reports.take)
         logging.send(.test(4, payload: #"{"callerName":"Yamada"}"#))
         #expect(reports.results(of: 4) == [.onlyLogged])
         let provider = try #require(try await apple.pushes().first?.headers["authorization"])

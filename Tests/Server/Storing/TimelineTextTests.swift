@@ -27,9 +27,12 @@ struct TimelineTextTests {
             (.delivered(device), "delivered.socket", #""device":"b1""#),
             (.fetched(device), "fetched", #""device":"b1""#),
             (.probe(device), "probe", #""device":"b1""#), (.probeFailed(device), "probe.failed", #""device":"b1""#),
-            (.pushSent(device, .voip, .sandbox), "push.sent", #""device":"b1","kind":"voip","environment":"sandbox""#),
             (
-                .pushResult(device, status: 200, reason: nil, .alert, .production), "push.result",
+                .pushSent(device, .ring(.voip), .sandbox), "push.sent",
+                #""device":"b1","kind":"voip","environment":"sandbox""#
+            ),
+            (
+                .pushResult(device, status: 200, reason: nil, .ring(.alert), .production), "push.result",
                 #""device":"b1","status":200,"kind":"alert","environment":"production""#
             ),
             (
@@ -37,7 +40,7 @@ struct TimelineTextTests {
                 #""device":"b1","reason":"a \"b\"\n","kind":"missed","environment":"sandbox""#
             ),
             (.pushCancelled(device), "push.cancelled", #""device":"b1""#),
-            (.pushSent(device, .firebase, nil), "push.sent", #""device":"b1","kind":"firebase""#),
+            (.pushSent(device, .ring(.firebase), nil), "push.sent", #""device":"b1","kind":"firebase""#),
             (.pushLowered(device), "push.lowered", #""device":"b1""#),
             (.silenced(device, .blockList), "device.silenced", #""device":"b1","why":"blockList""#),
             (.tokensRevoked(.callee), "logged_out", #""side":"callee""#),

@@ -16,7 +16,7 @@ struct PushTestTests {
         let id = try #require(DeviceID("d"))
         let at = Moment(milliseconds: 0)
         var device = DeviceRecord(user: user, id: id, isNamed: true, platform: "ios", bundleID: "a.b", createdAt: at)
-        device.voipToken = "ab"
+        device.routes[.voip] = RegisteredRoute("ab")
         change(&device)
         var (pushes, said): ([OutgoingPush], [String]) = ([], [])
         let test = PushTest(device: device, preferred: preferred, capability: nil)
@@ -69,8 +69,8 @@ struct PushTestTests {
     @Test("A device with an alert token only is sent an alert, and the output says so")
     func alert() throws {
         let found = try run([accepted]) { device in
-            device.alertToken = device.voipToken
-            device.voipToken = nil
+            device.routes[.alert] = device.routes[.voip]
+            device.routes[.voip] = nil
         }
         #expect(found.taken && found.pushes.map(\.route.kind) == [.alert] && found.pushes[0].route.topic == "a.b")
         #expect(found.said[0].hasSuffix("(an alert)"))
@@ -80,7 +80,7 @@ struct PushTestTests {
     @Test("A VoIP token is tested even if calls ring by alerts, because VoIP pushes had no effect")
     func withheld() throws {
         let found = try run([accepted]) { device in
-            device.alertToken = "cd"
+            device.routes[.alert] = RegisteredRoute("cd")
             device.unansweredPushes = 5
         }
         #expect(found.pushes.map(\.route.kind) == [.voip])
@@ -88,7 +88,7 @@ struct PushTestTests {
 
     @Test("A device without a push token is sent no push")
     func none() throws {
-        let found = try run([]) { $0.voipToken = nil }
+        let found = try run([]) { $0.routes[.voip] = nil }
         #expect(!found.taken && found.pushes.isEmpty && found.said[0].contains("no push token"))
     }
 }

@@ -1,4 +1,4 @@
-import CallCore
+public import CallCore
 import CallWire
 import JSON
 
@@ -27,51 +27,11 @@ extension Registration {
         case remove(RegistrationNumber)
     }
 
-    /// The kinds of tokens.
-    public enum Kind: String, Sendable, CaseIterable {
-        /// PushKit's token, for calls.
-        case voip
-        /// APNs' token, for notifications.
-        case alert
-        /// Firebase's registration token.
-        case firebase
-        /// A browser's push subscription, as the JSON text of `PushSubscription.toJSON()`.
-        case web
-    }
+    /// The kinds of tokens; the token of ``PushKind/web`` is the JSON text of `PushSubscription.toJSON()`.
+    public typealias Kind = PushKind
 
     /// The tokens of a device, at most one of each kind.
-    public struct Tokens: Equatable, Sendable {
-        private var voip: String?
-        private var alert: String?
-        private var firebase: String?
-        private var web: String?
-
-        /// Creates a value without tokens.
-        public init() {}
-
-        /// The token of a kind; `nil` = there is none.
-        public subscript(kind: Kind) -> String? {
-            get {
-                switch kind {
-                case .voip: voip
-                case .alert: alert
-                case .firebase: firebase
-                case .web: web
-                }
-            }
-            set {
-                switch kind {
-                case .voip: voip = newValue
-                case .alert: alert = newValue
-                case .firebase: firebase = newValue
-                case .web: web = newValue
-                }
-            }
-        }
-
-        /// Whether there is no token.
-        public var isEmpty: Bool { Kind.allCases.allSatisfy { self[$0] == nil } }
-    }
+    public typealias Tokens = PushTable<String>
 
     /// The services of Apple to which a token may belong.
     public enum Environment: String, Sendable, CaseIterable {
@@ -109,32 +69,19 @@ extension Registration {
             json.name("mutableContent")
             json.value(mutableContent)
         }
-        for kind in Kind.allCases {
-            guard let token = tokens[kind] else { continue }
-            guard kind == .web else {
-                json.name(kind.member)
-                json.value(token)
+        for token in tokens.entries {
+            guard token.kind == .web else {
+                json.name(token.kind.member)
+                json.value(token.value)
                 continue
             }
             // A malformed text would make the whole body malformed.
-            guard (try? JSONObject(Array(token.utf8), names: .none)) != nil else { continue }
-            json.name(kind.member)
-            json.raw(Array(token.utf8)[...])
+            guard (try? JSONObject(Array(token.value.utf8), names: .none)) != nil else { continue }
+            json.name(token.kind.member)
+            json.raw(Array(token.value.utf8)[...])
         }
         json.endObject()
         return json.bytes
-    }
-}
-
-extension Registration.Kind {
-    /// The member of an upload that has the token.
-    fileprivate var member: String {
-        switch self {
-        case .voip: "voipDeviceToken"
-        case .alert: "apnsDeviceToken"
-        case .firebase: "fcm_token"
-        case .web: "webPush"
-        }
     }
 }
 

@@ -11,14 +11,8 @@ public struct DeviceBody: Sendable {
     public var platform: String
     /// The app's bundle id.
     public var bundleID: String
-    /// The VoIP push token.
-    public var voipToken: String?
-    /// The alert push token.
-    public var alertToken: String?
-    /// The Firebase token.
-    public var fcmToken: String?
-    /// The subscription to Web Push.
-    public var webPush: WebPushMember?
+    /// The push tokens.
+    public var tokens = PushTable<PushToken>()
     /// The id of the installation.
     public var installation: String?
     /// The name of the sound of an alert that rings.
@@ -33,7 +27,7 @@ public struct DeviceBody: Sendable {
     public var seenAt: Moment
     /// The number of VoIP pushes in a row that no sign of life followed.
     public var unansweredPushes: Int
-    /// The kind of push that wakes the device: `voip`, `firebase`, `web` or `alert`.
+    /// The kind of push that wakes the device, as ``PushKind`` names it.
     public var wakesBy: String
     /// The result of the last push.
     public var lastPush: Push?
@@ -103,11 +97,10 @@ public struct DeviceBody: Sendable {
         json.value(platform)
         json.name("bundleId")
         json.value(bundleID)
-        json.optional("voipDeviceToken", voipToken)
-        json.optional("apnsDeviceToken", alertToken)
-        json.optional("fcm_token", fcmToken)
-        json.name("webPush")
-        if let webPush { Self.write(webPush, into: &json) } else { json.null() }
+        for kind in PushKind.allCases {
+            json.name(kind.member)
+            if let token = tokens[kind] { token.write(into: &json) } else { json.null() }
+        }
         json.optional("installation", installation)
         json.optional("sound", sound)
         json.name("payload")
@@ -130,20 +123,6 @@ public struct DeviceBody: Sendable {
         json.endObject()
         json.name("lastPush")
         if let lastPush { Self.write(lastPush, into: &json) } else { json.null() }
-        json.endObject()
-    }
-
-    private static func write(_ subscription: WebPushMember, into json: inout JSONWriter) {
-        json.beginObject()
-        json.name("endpoint")
-        json.value(subscription.endpoint)
-        json.name("keys")
-        json.beginObject()
-        json.name("p256dh")
-        json.plain(subscription.p256dh)
-        json.name("auth")
-        json.plain(subscription.auth)
-        json.endObject()
         json.endObject()
     }
 

@@ -3,14 +3,8 @@ import JSON
 
 /// The body of `PUT /api/me/devices`: the details that a device registers (protocol, section 5).
 public struct DeviceRegistration: Equatable, Sendable {
-    /// The VoIP push token, lower-case hex.
-    public var voipToken: String?
-    /// The alert push token, lower-case hex.
-    public var alertToken: String?
-    /// The Firebase token.
-    public var fcmToken: String?
-    /// The subscription to Web Push.
-    public var webPush: WebPushMember?
+    /// The push tokens.
+    public var tokens: PushTable<PushToken>
     /// The id of the installation, on which several users may be signed in; `nil` = the client names none.
     public var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the client names none.
@@ -40,17 +34,13 @@ public struct DeviceRegistration: Equatable, Sendable {
 
     /// Creates a registration with the given details; the other members are `nil`.
     public init(
-        voipToken: String? = nil,
-        alertToken: String? = nil,
-        fcmToken: String? = nil,
+        tokens: PushTable<PushToken> = [:],
         bundleID: String,
         platform: String,
         device: DeviceID? = nil,
         environment: Environment? = nil
     ) {
-        self.voipToken = voipToken
-        self.alertToken = alertToken
-        self.fcmToken = fcmToken
+        self.tokens = tokens
         self.bundleID = bundleID
         self.platform = platform
         self.device = device
@@ -62,15 +52,12 @@ public struct DeviceRegistration: Equatable, Sendable {
     /// `device`: The device id in the request's address, for a body that names none.
     public init(body: [UInt8], device inAddress: DeviceID?) throws(WireError) {
         let object = try JSONObject.ofBody(body)
-        let voip = try object.pushToken(.voipDeviceToken)
-        let alert = try object.pushToken(.apnsDeviceToken)
-        let firebase = try object.text(.fcm_token)
-        if let firebase, !(1...4_096).contains(firebase.utf8.count) || !firebase.utf8.allSatisfy(Self.isVisible) {
-            throw .invalid(.fcm_token, "must be 1 to 4,096 visible ASCII characters")
-        }
-        let web = try WebPushMember(of: object)
-        guard voip != nil || alert != nil || firebase != nil || web != nil else {
-            throw .invalid(.voipDeviceToken, "missing; give it, apnsDeviceToken, fcm_token or webPush")
+        var tokens = PushTable<PushToken>()
+        for kind in PushKind.allCases { tokens[kind] = try PushToken(kind, of: object) }
+        guard !tokens.isEmpty else {
+            let others = PushKind.allCases.dropFirst().map { $0.member }
+            let list = others.dropLast().joined(separator: ", ") + " or " + (others.last ?? "")
+            throw .invalid(.voipDeviceToken, "missing; give it, \(list)")
         }
         let bundle = try object.text(.bundleId)
         if let bundle, !Self.isBundleID(bundle) {
@@ -78,9 +65,11 @@ public struct DeviceRegistration: Equatable, Sendable {
         }
         // A push's topic begins with the bundle id. The bundle id is required, because pushes went to wrong topics when
         // it was taken from a global setting.
-        if voip != nil || alert != nil, bundle == nil { throw .invalid(.bundleId, "missing") }
+        let isThroughAPNs = tokens.entries.contains { $0.kind.isThroughAPNs }
+        if isThroughAPNs, bundle == nil { throw .invalid(.bundleId, "missing") }
         // An Android build in production sends its Firebase token and no other field.
-        let onlyPlatform = voip != nil || alert != nil ? nil : firebase == nil ? "web" : "android"
+        let onlyPlatform: String? =
+            isThroughAPNs ? nil : tokens.has(.firebase) ? "android" : tokens.has(.web) ? "web" : nil
         guard let platform = try object.text(.platform) ?? onlyPlatform else { throw .invalid(.platform, "missing") }
         guard (1...32).contains(platform.utf8.count), Self.isPrintable(platform) else {
             throw .invalid(.platform, "must be 1 to 32 bytes without control characters")
@@ -93,15 +82,12 @@ public struct DeviceRegistration: Equatable, Sendable {
             default: throw .invalid(.environment, "must be sandbox or production")
             }
         self.init(
-            voipToken: voip,
-            alertToken: alert,
-            fcmToken: firebase,
+            tokens: tokens,
             bundleID: bundle.map(Self.withoutTopicSuffix) ?? "",
             platform: platform,
             device: try object.device(.deviceId) ?? inAddress,
             environment: environment
         )
-        webPush = web
         installation = try Self.installation(of: object)
         sound = try Self.sound(of: object)
         payloadKeys = try PayloadAliases(registered: object)
@@ -109,16 +95,14 @@ public struct DeviceRegistration: Equatable, Sendable {
         unknownNames = object.members.compactMap { object.name(of: $0) }.filter { !Self.names.contains($0) }
     }
 
-    private static let names = [
-        "voipDeviceToken", "apnsDeviceToken", "fcm_token", "webPush", "bundleId", "platform", "deviceId", "environment",
-        "installation", "sound", "payload", "mutableContent",
-    ]
+    private static let names =
+        PushKind.allCases.map { $0.member } + [
+            "bundleId", "platform", "deviceId", "environment", "installation", "sound", "payload", "mutableContent",
+        ]
 
     private static func isPrintable(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
     }
-
-    private static func isVisible(_ byte: UInt8) -> Bool { (0x21...0x7E).contains(byte) }
 
     /// Returns the id of the installation, which must not be easy to guess: whoever gives it with a push token shares
     /// the token.
@@ -172,22 +156,5 @@ public struct DeviceRegistration: Equatable, Sendable {
                 default: false
                 }
             }
-    }
-}
-
-extension JSONObject {
-    /// Returns a push token: today the hex of 32 bytes, but Apple says not to rely on the length.
-    fileprivate func pushToken(_ field: Field) throws(WireError) -> String? {
-        guard let text = try text(field) else { return nil }
-        let isHex = text.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x46, 0x61...0x66: true
-            default: false
-            }
-        }
-        guard (16...512).contains(text.utf8.count), text.utf8.count % 2 == 0, isHex else {
-            throw .invalid(field, "must be an even number of hexadecimal digits, 16 to 512")
-        }
-        return text.lowercased()
     }
 }

@@ -31,6 +31,21 @@ public struct WebPushMember: Equatable, Sendable {
         )
     }
 
+    /// Writes the member's value.
+    func write(into json: inout JSONWriter) {
+        json.beginObject()
+        json.name("endpoint")
+        json.value(endpoint)
+        json.name("keys")
+        json.beginObject()
+        json.name("p256dh")
+        json.plain(p256dh)
+        json.name("auth")
+        json.plain(auth)
+        json.endObject()
+        json.endObject()
+    }
+
     private static func object(
         _ member: JSONObject.Member,
         _ name: String,

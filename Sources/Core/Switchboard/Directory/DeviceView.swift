@@ -18,11 +18,11 @@ enum DeviceView {
             createdAt: device.createdAt,
             seenAt: device.seenAt
         )
-        body.voipToken = device.voipToken
-        body.alertToken = device.alertToken
-        body.fcmToken = device.fcmToken
-        body.webPush = device.webPush.map {
-            WebPushMember(endpoint: $0.endpoint, p256dh: $0.p256dh, auth: $0.auth)
+        for route in device.routes.entries {
+            body.tokens[route.kind] =
+                route.value.subscription.map {
+                    .subscription(WebPushMember(endpoint: $0.endpoint, p256dh: $0.p256dh, auth: $0.auth))
+                } ?? .plain(route.value.token)
         }
         body.installation = device.installation
         body.sound = device.sound

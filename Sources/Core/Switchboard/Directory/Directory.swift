@@ -117,7 +117,7 @@ struct Directory {
     /// Records a device as an owner of its tokens.
     private mutating func own(_ device: DeviceRecord) {
         let owner = Owner(user: device.user, device: device.id)
-        for token in device.tokens.map(TokenKey.init) {
+        for token in device.routes.entries.map({ TokenKey($0.value.token) }) {
             guard let first = owners.updateValue(owner, forKey: token) else { continue }
             owners[token] = first
             furtherOwners[token, default: []].append(owner)
@@ -135,7 +135,7 @@ struct Directory {
 
     private mutating func forgetTokens(_ device: DeviceRecord) {
         let owner = Owner(user: device.user, device: device.id)
-        for token in device.tokens.map(TokenKey.init) {
+        for token in device.routes.entries.map({ TokenKey($0.value.token) }) {
             var further = furtherOwners.removeValue(forKey: token) ?? []
             if owners[token] == owner {
                 owners[token] = further.isEmpty ? nil : further.removeFirst()

@@ -42,12 +42,13 @@ extension Switchboard {
     ) {
         let now = turn.now
         var registration = registration
-        if let web = registration.webPush {
+        if case .subscription(var web)? = registration.tokens[.web] {
             // Two spellings of one address are one subscription, which belongs to one user at a time.
-            do throws(WireError) { registration.webPush?.endpoint = try checked(endpoint: web.endpoint) } catch {
+            do throws(WireError) { web.endpoint = try checked(endpoint: web.endpoint) } catch {
                 refuse(id, error)
                 return
             }
+            registration.tokens[.web] = .subscription(web)
         }
         var device = row(for: registration, by: principal)
         // A Firebase token or a subscription may be registered alone. Then the platform and bundle id that the app registered earlier
@@ -77,61 +78,40 @@ extension Switchboard {
     /// Writes the push tokens of a registration into the device's row, and takes them away from other devices.
     private mutating func takeTokens(of registration: DeviceRegistration, for device: inout DeviceRecord) {
         let now = turn.now
-        if let token = registration.voipToken {
-            moveToken(token, .voip, by: device)
+        for (kind, token) in registration.tokens.entries.map({ ($0.kind, $0.value) }) {
+            moveToken(token.text, kind, by: device)
             // The working environment was found with the old push token, and the new one may belong to the other
             // environment.
-            if device.voipToken != token { device.workingEnvironment = nil }
-            device.voipToken = token
-            device.voipTokenAt = now
-            device.unansweredPushes = 0
-        }
-        if let token = registration.alertToken {
-            moveToken(token, .alert, by: device)
-            if device.alertToken != token, device.voipToken == nil { device.workingEnvironment = nil }
-            device.alertToken = token
-            device.alertTokenAt = now
-        }
-        if let token = registration.fcmToken {
-            moveToken(token, .firebase, by: device)
-            device.fcmToken = token
-            device.fcmTokenAt = now
-        }
-        if let web = registration.webPush {
-            moveToken(web.endpoint, .web, by: device)
-            device.webPush = WebPushSubscription(endpoint: web.endpoint, p256dh: web.p256dh, auth: web.auth)
-            device.webPushAt = now
+            if kind == .voip || kind == .alert && !device.routes.has(.voip), device.token(for: kind) != token.text {
+                device.workingEnvironment = nil
+            }
+            device.routes[kind] = RegisteredRoute(token, at: now)
+            if kind == .voip { device.unansweredPushes = 0 }
         }
     }
 
     /// Returns what this server lacks to push to what was registered: an app must not be led to believe that its device
     /// rings; `nil` = nothing.
     private func shortcoming(of registration: DeviceRegistration, _ device: DeviceRecord) -> String? {
-        if registration.fcmToken != nil, device.isUnreachableByFirebase {
+        if registration.tokens.has(.firebase), device.isUnreachableByFirebase {
             return "the Firebase token is stored, but no device of Apple rings by Firebase, because iOS starts no app "
                 + "for its messages: register voipDeviceToken (PushKit's token), or apnsDeviceToken for an alert that rings"
         }
-        if registration.fcmToken != nil, !policy.canPush(by: .firebase) {
-            return "the Firebase token is stored, but this server has no Firebase service account and cannot push to it"
-        }
-        if registration.webPush != nil, !policy.canPush(by: .web) {
-            return "the subscription is stored, but this server has no VAPID subject and cannot push to it"
-        }
-        return nil
+        return registration.tokens.entries.first { !policy.canPush(by: $0.kind) }
+            .flatMap { policy.service(of: $0.kind)?.shortcoming }
     }
 
     /// Returns an endpoint in its one form, if it is an address of an allowed push service.
     private func checked(endpoint text: String) throws(WireError) -> String {
-        guard let endpoint = WebPushEndpoint(text) else {
-            throw .invalid(
-                named: "webPush.endpoint",
-                "must be an https address of a host name, at most \(WebPushEndpoint.maximumBytes) bytes"
-            )
+        do throws(WebPushEndpoint.Fault) { return try policy.webPushHosts.endpoint(text).address } catch {
+            let reason =
+                switch error {
+                case .malformed:
+                    "must be an https address of a host name, at most \(WebPushEndpoint.maximumBytes) bytes"
+                case .notAllowed: "must be at a push service that this server allows"
+                }
+            throw .invalid(named: "webPush.endpoint", reason)
         }
-        guard policy.webPushHosts.allows(endpoint) else {
-            throw .invalid(named: "webPush.endpoint", "must be at a push service that this server allows")
-        }
-        return endpoint.address
     }
 
     /// Returns the row that a registration updates: by device id, else by push token, else the row without a device
@@ -155,19 +135,20 @@ extension Switchboard {
         if let id = registration.device ?? principal.device {
             return own.first { $0.id == id } ?? fresh(id, isNamed: true)
         }
-        for token in [registration.voipToken, registration.alertToken].compactMap({ $0 }) {
-            if let row = own.first(where: { $0.voipToken == token || $0.alertToken == token }) { return row }
-        }
-        if let fcm = registration.fcmToken, let row = own.first(where: { $0.fcmToken == fcm }) { return row }
-        if let web = registration.webPush, let row = own.first(where: { $0.webPush?.endpoint == web.endpoint }) {
-            return row
+        for (kind, token) in registration.tokens.entries.map({ ($0.kind, $0.value.text) }) {
+            // A token of APNs may have been registered as one of its other kind.
+            let row = own.first { row in
+                row.token(for: kind) == token
+                    || kind.isThroughAPNs && (row.token(for: .voip) == token || row.token(for: .alert) == token)
+            }
+            if let row { return row }
         }
         let halfEmpty = own.last { row in
             guard !row.isNamed, !registration.bundleID.isEmpty, row.bundleID == registration.bundleID else {
                 return false
             }
-            let kinds = registration.kinds
-            return kinds.count == 1 && kinds.allSatisfy { row.token(for: $0) == nil }
+            let kinds = registration.tokens.entries.map(\.kind)
+            return kinds.count == 1 && !row.routes.has(kinds[0])
         }
         return halfEmpty ?? fresh(makeDeviceID(), isNamed: false)
     }
@@ -199,7 +180,7 @@ extension Switchboard {
         by device: DeviceRecord
     ) {
         var old = former
-        for each in PushKind.allCases where old.token(for: each) == token { old.removeToken(for: each) }
+        for each in PushKind.allCases where old.token(for: each) == token { old.routes[each] = nil }
         store(old)
         guard old.user != device.user else { return }
         // The device has probably changed hands, so it must not ring by another token of its former owner either.
@@ -262,12 +243,13 @@ extension APNsEnvironment {
     }
 }
 
-extension DeviceRegistration {
-    /// The kinds of push for which it brings a token.
-    fileprivate var kinds: [PushKind] {
-        let tokens = [
-            (PushKind.voip, voipToken), (.alert, alertToken), (.firebase, fcmToken), (.web, webPush?.endpoint),
-        ]
-        return tokens.compactMap { $1 == nil ? nil : $0 }
+extension RegisteredRoute {
+    /// The route to a push token that a client has just registered.
+    fileprivate init(_ token: PushToken, at now: Moment) {
+        switch token {
+        case .plain(let text): self.init(text, at: now)
+        case .subscription(let web):
+            self.init(WebPushSubscription(endpoint: web.endpoint, p256dh: web.p256dh, auth: web.auth), at: now)
+        }
     }
 }

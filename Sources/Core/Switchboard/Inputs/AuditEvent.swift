@@ -1,5 +1,5 @@
 package import CallCore
-package import CallPorts
+import CallPorts
 
 /// A security event that an operator may have to account for, such as a refused token or a revocation.
 ///

@@ -111,10 +111,9 @@ struct DevicePush: Equatable {
     /// That the earlier token was refused in one environment says nothing about the new token. A browser may have
     /// registered new keys for the same endpoint.
     mutating func take(_ route: PushRoute) {
-        if route.kind == .web { self.route = route }
-        guard route.token != self.route?.token else { return }
-        self.route = route
-        triedOther = false
+        let isNew = route.token != self.route?.token
+        if isNew || !route.kind.isThroughAPNs { self.route = route }
+        if isNew { triedOther = false }
     }
 
     mutating func sent(_ id: PushID, at now: Moment) {
@@ -236,17 +235,5 @@ struct DevicePush: Equatable {
     /// The pause after this many attempts.
     static func pause(after attempts: Int) -> Moment.Duration {
         .milliseconds(250 << Int64(min(max(attempts, 1) - 1, 5)))
-    }
-}
-
-extension PushResult {
-    /// Whether this response alone says that a push token of this kind is dead; one of APNs may belong to the other
-    /// environment.
-    func condemnsToken(of kind: PushKind) -> Bool {
-        switch kind {
-        case .firebase: condemnsFirebaseToken
-        case .web: endsSubscription
-        case .voip, .alert: false
-        }
     }
 }

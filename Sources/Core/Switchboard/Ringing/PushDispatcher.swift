@@ -35,13 +35,10 @@ struct PendingPush {
 
     /// The purpose of the push, as the timeline names it.
     var purpose: TimelineEvent.Push {
-        switch (afterRinging, kind) {
-        case (.missed, _): .missed
-        case (.over, _): .over
-        case (nil, .voip): .voip
-        case (nil, .firebase): .firebase
-        case (nil, .web): .web
-        case (nil, .alert): .alert
+        switch afterRinging {
+        case .missed: .missed
+        case .over: .over
+        case nil: .ring(kind)
         }
     }
 

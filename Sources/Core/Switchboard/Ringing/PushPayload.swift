@@ -1,6 +1,6 @@
 import CallCore
-package import CallPorts
-package import CallWire
+import CallPorts
+import CallWire
 
 /// The payloads of pushes (protocol, section 6).
 enum PushPayload {
@@ -90,16 +90,4 @@ enum PushPayload {
 extension DeviceRecord {
     /// Whether the notification service extension of the device's app may change alerts.
     var hasMutableAlerts: Bool { payloadKeys.map { PayloadAliases(text: $0).isMutable } ?? false }
-}
-
-extension PushKind {
-    /// The form of the payload that a push of this kind has.
-    package var form: PushForm {
-        switch self {
-        case .voip: .voip
-        case .firebase: .data
-        case .web: .web
-        case .alert: .alert
-        }
-    }
 }

@@ -1,10 +1,11 @@
+package import CallCore
 package import CallPorts
 
 /// The order in which the routes of a device are tried (protocol, section 6).
 extension DeviceRecord {
     /// Whether VoIP pushes seem to have no effect, so that an alert rings the device first.
     private var hasIneffectiveVoIPPushes: Bool {
-        unansweredPushes >= Self.pushesUntilAlert && token(for: .alert) != nil
+        unansweredPushes >= Self.pushesUntilAlert && routes.has(.alert)
     }
 
     /// The kind of push that rings the device; `nil` = no push can.
@@ -17,18 +18,26 @@ extension DeviceRecord {
         let isAppleDevice = isAppleDevice || refused.contains(.voip)
         let order: [PushKind] =
             if hasIneffectiveVoIPPushes {
-                [.alert, .firebase, .web, .voip]
+                PushKind.alertFirst
             } else if isAppleDevice {
-                [.voip, .alert, .firebase, .web]
+                PushKind.allCases
             } else {
-                [.firebase, .web, .alert]
+                PushKind.alertLast
             }
-        return order.first { token(for: $0) != nil && !refused.contains($0) }
+        return order.first { routes.has($0) && !refused.contains($0) }
     }
 
     /// The kind of push that shows or brings a notice; `nil` = no push can.
     var noticePush: PushKind? {
-        let order: [PushKind] = isAppleDevice ? [.alert, .firebase, .web] : [.firebase, .web, .alert]
-        return order.first { token(for: $0) != nil }
+        let order = isAppleDevice ? PushKind.alertFirst : PushKind.alertLast
+        return order.first { $0 != .voip && routes.has($0) }
     }
+}
+
+extension PushKind {
+    private static let throughOthers = allCases.filter { !$0.isThroughAPNs }
+    /// The order on a device on which VoIP pushes have no effect, and that of notices on Apple's.
+    fileprivate static let alertFirst: [PushKind] = [.alert] + throughOthers + [.voip]
+    /// The order on a device that is not Apple's.
+    fileprivate static let alertLast: [PushKind] = throughOthers + [.alert]
 }

@@ -61,7 +61,7 @@ extension Switchboard {
         payload: (PushKind) -> [UInt8]
     ) {
         // A notice goes the way of the push that it follows.
-        let rung = call.pushes[device.id]?.kind.flatMap { $0 != .voip && device.token(for: $0) != nil ? $0 : nil }
+        let rung = call.pushes[device.id]?.kind.flatMap { $0 != .voip && device.routes.has($0) ? $0 : nil }
         let rungBy = rung.flatMap { device.route(for: $0, environment(of: device)) }
         guard let route = rungBy ?? noticeRoute(to: device) else { return }
         requestPush(
@@ -97,7 +97,7 @@ extension Switchboard {
     func mayShow(_ call: Call, on id: DeviceID) -> Bool {
         guard let push = call.pushes[id], push.mayHaveArrived else { return false }
         if let kind = push.kind { return kind != .voip }
-        return directory.device(id, of: call.callee).map { $0.voipToken == nil } ?? false
+        return directory.device(id, of: call.callee).map { !$0.routes.has(.voip) } ?? false
     }
 
     /// Replaces the alert of a call that no longer rings on a device, unless the device itself has answered or declined,

@@ -17,7 +17,7 @@ extension Switchboard {
 
     /// Puts a device into the directory and the store; a device with no push token left is removed from both.
     mutating func store(_ device: DeviceRecord) {
-        if device.tokens.isEmpty {
+        if device.routes.isEmpty {
             directory.remove(device.id, of: device.user)
             commits.append(.deviceRemoved(device.user, device.id))
         } else {

@@ -90,7 +90,7 @@ extension Switchboard {
     /// The device may have registered another token since the last attempt, or a browser other keys for its
     /// subscription.
     private func route(of pending: PendingPush, to device: DeviceRecord) -> PushRoute? {
-        if device.token(for: pending.kind) == pending.token, pending.kind != .web { return pending.route }
+        if device.token(for: pending.kind) == pending.token, pending.kind.isThroughAPNs { return pending.route }
         return device.route(for: pending.kind, environment(of: device))
     }
 }

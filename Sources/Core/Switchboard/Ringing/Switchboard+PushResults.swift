@@ -6,7 +6,7 @@ import CallWire
 extension Switchboard {
     mutating func pushed(_ id: PushID, _ result: PushResult) {
         guard let pending = pushes.remove(id) else { return }
-        metrics.pushResults[result.label, default: 0] += 1
+        metrics.pushResults[label(of: result), default: 0] += 1
         let call = pending.call.flatMap { calls[$0] }
         call?.openPushes -= 1
         if let call { note(result, of: pending, call) }
@@ -53,13 +53,14 @@ extension Switchboard {
             user: pending.user,
             device: pending.device,
             status: result.status ?? 0,
-            reason: result.reason(of: pending.kind) ?? ""
+            reason: reason(of: result, pending.kind) ?? ""
         )
         turn.out.append(.note(.pushFailed(failure)))
     }
 
     private mutating func note(_ result: PushResult, of pending: PendingPush, _ call: Call) {
-        let reason = result == .onlyLogged ? PushHint.onlyLogged(pending.kind) : result.reason(of: pending.kind)
+        let reason =
+            result == .onlyLogged ? policy.service(of: pending.kind)?.onlyLogged : reason(of: result, pending.kind)
         let event: TimelineEvent =
             result == .cancelled
             ? .pushCancelled(pending.device)
@@ -80,9 +81,9 @@ extension Switchboard {
         device.lastPush = .init(
             at: now,
             status: result.status ?? 0,
-            reason: result.reason(of: pending.kind),
+            reason: reason(of: result, pending.kind),
             environment: pending.route.environment,
-            hint: PushHint.text(for: result, pending.kind)
+            hint: policy.service(of: pending.kind)?.hint(for: result)
         )
         var isRemoved = false
         switch result {
@@ -111,9 +112,9 @@ extension Switchboard {
         for owner in directory.owners(ofToken: pending.token) {
             guard var device = directory.device(owner.device, of: owner.user),
                 device.token(for: pending.kind) == pending.token,
-                isTokenDead(device.tokenRegisteredAt(for: pending.kind), timestamp ?? pending.sentAt)
+                isTokenDead(device.routes[pending.kind]?.at, timestamp ?? pending.sentAt)
             else { continue }
-            device.removeToken(for: pending.kind)
+            device.routes[pending.kind] = nil
             store(device)
             var dead = pending
             (dead.user, dead.device) = (owner.user, owner.device)
@@ -130,16 +131,46 @@ extension Switchboard {
         // A device that has registered the push token again since then is in order. Its token is not counted as dead:
         // it is no evidence of a fault of the server.
         let kind = pending.kind
-        guard device.token(for: kind) == pending.token, isTokenDead(device.tokenRegisteredAt(for: kind), diedAt),
+        guard device.token(for: kind) == pending.token, isTokenDead(device.routes[kind]?.at, diedAt),
             pushes.breaker.mayDelete(of: device.user, at: turn.now)
         else { return false }
-        device.removeToken(for: kind)
+        device.routes[kind] = nil
         return true
     }
 
     private func isTokenDead(_ registeredAt: Moment?, _ diedAt: Moment) -> Bool {
         registeredAt.map { diedAt >= $0 } ?? true
     }
+
+    /// Returns the reason of a result: the push service's, or the server's own.
+    private func reason(of result: PushResult, _ kind: PushKind) -> String? {
+        switch result {
+        case .response(_, let reason, _), .deferred(_, let reason, _): reason
+        case .unreachable(let why), .notSent(let why): why
+        case .impossible(let fault): fault.rawValue
+        case .cancelled: nil
+        case .onlyLogged: policy.service(of: kind)?.notConfigured
+        }
+    }
+
+    /// Returns a result in one word, for the metrics.
+    private func label(of result: PushResult) -> String {
+        switch result {
+        case .response where result.isAccepted: "accepted"
+        // The reasons are a fixed list; any other text would let a third party choose the metric's labels.
+        case .response(_, let reason?, _) where isKnown(reason): reason
+        case .deferred(_, let reason?, _) where isKnown(reason): reason
+        case .response, .deferred: "other"
+        case .unreachable: "unreachable"
+        case .notSent: "not_sent"
+        case .impossible: "impossible"
+        case .cancelled: "cancelled"
+        case .onlyLogged: "only_logged"
+        }
+    }
+
+    /// Returns whether a reason is one that a push service is known to give.
+    private func isKnown(_ reason: String) -> Bool { policy.pushServices.contains { $0.reasons[reason] != nil } }
 }
 
 extension PushResult {
@@ -148,32 +179,6 @@ extension PushResult {
         switch self {
         case .response(let status, _, _), .deferred(let status, _, _): status
         case .unreachable, .notSent, .impossible, .cancelled, .onlyLogged: nil
-        }
-    }
-
-    fileprivate func reason(of kind: PushKind) -> String? {
-        switch self {
-        case .response(_, let reason, _), .deferred(_, let reason, _): reason
-        case .unreachable(let why), .notSent(let why): why
-        case .impossible(let fault): fault.rawValue
-        case .cancelled: nil
-        case .onlyLogged: PushHint.notConfigured(kind)
-        }
-    }
-
-    /// The result in one word, for the metrics.
-    fileprivate var label: String {
-        switch self {
-        case .response where isAccepted: "accepted"
-        // The reasons are a fixed list; any other text would let a third party choose the metric's labels.
-        case .response(_, let reason?, _) where PushHint.knows(reason): reason
-        case .deferred(_, let reason?, _) where PushHint.knows(reason): reason
-        case .response, .deferred: "other"
-        case .unreachable: "unreachable"
-        case .notSent: "not_sent"
-        case .impossible: "impossible"
-        case .cancelled: "cancelled"
-        case .onlyLogged: "only_logged"
         }
     }
 }

@@ -21,7 +21,7 @@ extension Switchboard {
     /// Returns the route by which a device can be rung if a push of this kind cannot be sent; `nil` = there is none.
     func otherRoute(of device: DeviceRecord, than kind: PushKind, _ push: DevicePush) -> PushRoute? {
         // Most devices have one push token, and must not pay for sets.
-        guard PushKind.allCases.contains(where: { $0 != kind && device.token(for: $0) != nil }) else { return nil }
+        guard device.routes.entries.contains(where: { $0.kind != kind }) else { return nil }
         return ringingRoute(of: device, excluding: push.refusedKinds.union(push.unsentKinds).union([kind]))
     }
 

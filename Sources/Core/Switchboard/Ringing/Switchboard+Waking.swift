@@ -49,7 +49,8 @@ extension Switchboard {
         // A service that is not configured sends no push of any of its kinds.
         let useless =
             result == .onlyLogged
-            ? PushKind.allCases.filter { $0.service == refused.kind.service } : hasNewToken ? [] : [refused.kind]
+            ? PushKind.allCases.filter { $0 == refused.kind || $0.isThroughAPNs && refused.kind.isThroughAPNs }
+            : hasNewToken ? [] : [refused.kind]
         let refusedKinds = push.refusedKinds.union(useless)
         // What could not be sent before comes last.
         guard

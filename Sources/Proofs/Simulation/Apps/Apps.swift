@@ -273,7 +273,7 @@ final class Apps: Part {
         }
         log("\(device.id.text) loses its push token")
         var tokens = device.tokens
-        tokens.voip = nil
+        tokens[.voip] = nil
         passToCore(device, .tokens(tokens))
         let delay = draws.faults.within(100...4_000)
         after(delay, device, .tokenArrives)

@@ -165,8 +165,8 @@ final class Audit: Part {
             if row != nil { fail("I18", "\(device.id.text) has withdrawn its push tokens, and is still registered") }
             return
         }
-        let registered = [row?.voipToken, row?.alertToken, row?.fcmToken, row?.webPush.map(PushTokens.text)]
-        let own = [wanted[.voip], wanted[.alert], wanted[.firebase], wanted[.web]]
+        let registered = PushKind.allCases.map { row?.routes[$0]?.asGiven }
+        let own = PushKind.allCases.map { wanted[$0] }
         if registered != own {
             func text(_ tokens: [String?]) -> String { tokens.map { $0 ?? "none" }.joined(separator: " and ") }
             let (own, kept) = (text(own), text(registered))

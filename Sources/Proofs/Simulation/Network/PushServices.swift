@@ -61,20 +61,18 @@ final class PushServices: Part {
 
     /// Returns the response of a push service that has never given out the token.
     private static func unknownToken(_ kind: PushKind) -> PushResult {
-        switch kind {
-        case .voip, .alert: .response(status: 400, reason: "BadDeviceToken", timestamp: nil)
-        case .firebase: .response(status: 400, reason: FirebaseReason.invalidToken, timestamp: nil)
-        case .web: .response(status: 404, reason: nil, timestamp: nil)
-        }
+        if kind.isThroughAPNs { return .response(status: 400, reason: "BadDeviceToken", timestamp: nil) }
+        return kind == .firebase
+            ? .response(status: 400, reason: FirebaseReason.invalidToken, timestamp: nil)
+            : .response(status: 404, reason: nil, timestamp: nil)
     }
 
     /// Returns the response of a push service to which the token is no longer valid.
     private static func deadToken(_ kind: PushKind, since: Moment) -> PushResult {
-        switch kind {
-        case .voip, .alert: .response(status: 410, reason: "Unregistered", timestamp: since)
-        case .firebase: .response(status: 404, reason: FirebaseReason.unregistered, timestamp: nil)
-        case .web: .response(status: 410, reason: nil, timestamp: nil)
-        }
+        if kind.isThroughAPNs { return .response(status: 410, reason: "Unregistered", timestamp: since) }
+        return kind == .firebase
+            ? .response(status: 404, reason: FirebaseReason.unregistered, timestamp: nil)
+            : .response(status: 410, reason: nil, timestamp: nil)
     }
 
     private func failPush(_ push: OutgoingPush, _ device: SimulatedDevice, _ report: (PushResult) -> Void) {

@@ -60,7 +60,7 @@ final class ScheduleUsers: Part {
     func register(_ user: UserID) {
         guard let device = DeviceID("phone") else { return }
         let registration = DeviceRegistration(
-            voipToken: user.text,
+            tokens: [.voip: .plain(user.text)],
             bundleID: "com.example.app",
             platform: "ios",
             device: device,

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTrace
 import CallWire
 import SeededRandom
 import Switchboard
@@ -72,7 +73,8 @@ final class Turns: Part {
             policy.backlogBytes = draws.serverSeed % 2 == 0 ? 24 * 1_024 : 96 * 1_024
             policy.replaySlice = 8 * 1_024
         }
-        policy.hasFirebase = true
+        policy.pushKinds = Set(PushKind.allCases)
+        policy.pushServices = PushService.all
         policy.applicationServerKey = "B"
         policy.withholdsDecisions = faults.contains(.withholding)
         policy.marksLogs = scenario.hasNodes

@@ -79,18 +79,13 @@ final class Users: Part {
 
     /// Registers the push tokens of a device, without its app.
     func register(_ device: SimulatedDevice) {
-        var registration = DeviceRegistration(
-            voipToken: device.tokens.voip,
-            alertToken: device.tokens.alert,
-            fcmToken: device.tokens.firebase,
+        let registration = DeviceRegistration(
+            tokens: device.tokens,
             bundleID: "com.example.app",
             platform: device.platform,
             device: device.id,
             environment: device.index % 3 == 0 ? .sandbox : nil
         )
-        registration.webPush = device.tokens.web.map {
-            WebPushMember(endpoint: $0.endpoint, p256dh: $0.p256dh, auth: $0.auth)
-        }
         requests.issue(.other(.devices(.register(registration))), from: device)
     }
 

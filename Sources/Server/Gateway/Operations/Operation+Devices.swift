@@ -19,7 +19,7 @@ extension Operation {
     @Sendable
     private static func register(_ content: Content) throws(WireError) -> Switchboard.Request {
         let registration = try DeviceRegistration(body: content.body, device: try content.head.device())
-        try registration.webPush?.checkKeys()
+        if case .subscription(let web)? = registration.tokens[.web] { try web.checkKeys() }
         return .devices(.register(registration))
     }
 }

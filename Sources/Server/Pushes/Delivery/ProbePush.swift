@@ -1,32 +1,31 @@
 package import CallCore
 package import CallPorts
+import ServerLog
 import Threads
 
 /// One push that is sent to see how its push service responds.
 package enum ProbePush {
-    /// Sends the push and waits for its result.
+    /// Sends the push by a sender of its own and waits for its result.
     ///
     /// - Parameters:
+    ///   - configuration: the settings of the service.
     ///   - route: the way of the push.
     ///   - payload: its content.
     ///   - expiresAt: when it is given up.
-    ///   - makeSender: returns a sender that reports to the closure it is given, and what shuts the sender down.
     /// - Returns: the result; unreachable if there is no sender.
-    package static func send<Failure: Error & CustomStringConvertible>(
+    package static func send(
+        _ configuration: some PushConfiguration,
         by route: PushRoute,
         payload: [UInt8],
-        expiresAt: Moment,
-        _ makeSender: (
-            _ report: @escaping @Sendable (PushID, PushResult) -> Void
-        ) throws(Failure) -> (any PushSender, shutdown: () -> Void)
+        expiresAt: Moment
     ) -> PushResult {
         let result = Monitor<PushResult?>(nil)
-        let sender: (any PushSender, shutdown: () -> Void)
-        do throws(Failure) { sender = try makeSender { _, found in result.withLock { $0 = found } } } catch {
-            return .unreachable(error.description)
-        }
-        defer { sender.shutdown() }
-        sender.0.send(
+        let sender: HTTPPushSender
+        do throws(PushSenderError) {
+            sender = try HTTPPushSender(configuration, log: .silent) { _, found in result.withLock { $0 = found } }
+        } catch { return .unreachable(error.description) }
+        defer { sender.shutdown(limitMilliseconds: 500) }
+        sender.send(
             OutgoingPush(
                 id: PushID(rawValue: 1),
                 route: route,

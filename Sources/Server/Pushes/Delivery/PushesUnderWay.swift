@@ -1,7 +1,7 @@
 import CallCore
-package import CallPorts
-package import OutboundHTTP
-package import ServerLog
+import CallPorts
+import OutboundHTTP
+import ServerLog
 import Threads
 
 /// The pushes of one sender that have no result yet: each of them gets exactly one report.
@@ -12,20 +12,6 @@ package final class PushesUnderWay: Sendable {
     /// How long the response to an HTTP request is waited for, in milliseconds; then the push is reported, and can be sent
     /// again while the call rings.
     package static let responseMilliseconds: Int64 = 10_000
-
-    /// The words of the log for one push service.
-    package struct Words: Sendable {
-        /// Says that a push is sent: "a push is sent to APNs".
-        let sent: StaticString
-        /// Says that a response came: "APNs responded to a push".
-        let responded: StaticString
-
-        /// Creates the words of a service.
-        package init(sent: StaticString, responded: StaticString) {
-            self.sent = sent
-            self.responded = responded
-        }
-    }
 
     /// A push under way.
     private struct UnderWay {
@@ -38,8 +24,9 @@ package final class PushesUnderWay: Sendable {
     }
 
     private let pushes = Monitor<[PushID: UnderWay]>([:])
-    private let client: HTTPClient
-    private let words: Words
+    /// Sends the requests.
+    let client: HTTPClient
+    private let words: PushWords
     private let log: ServerLog
     private let report: @Sendable (PushID, PushResult) -> Void
 
@@ -50,9 +37,9 @@ package final class PushesUnderWay: Sendable {
     ///   - words: the words of the log.
     ///   - log: the log; push tokens are cut to their first six characters, and a browser's endpoint is left out.
     ///   - report: called exactly once for each push. The closure must only pass the result on, such as to the event loop.
-    package init(
+    init(
         _ client: HTTPClient,
-        _ words: Words,
+        _ words: PushWords,
         log: ServerLog,
         report: @escaping @Sendable (PushID, PushResult) -> Void
     ) {
@@ -63,7 +50,7 @@ package final class PushesUnderWay: Sendable {
     }
 
     /// Begins with a push; its id must be new.
-    package func begin(_ push: OutgoingPush) {
+    func begin(_ push: OutgoingPush) {
         let isNew = pushes.withLock { $0.updateValue(UnderWay(push: push), forKey: push.id) == nil }
         precondition(isNew, "a push was sent twice under one id")
         log.debug(
@@ -75,7 +62,7 @@ package final class PushesUnderWay: Sendable {
     /// Sends a request for a push, unless the push was cancelled.
     ///
     /// If no response comes, the push is finished as unreachable or cancelled. `respond` is called on the client's thread.
-    package func post(
+    func post(
         _ push: OutgoingPush,
         _ request: HTTPRequest,
         respond: @escaping @Sendable (HTTPResponse) -> Void
@@ -108,7 +95,7 @@ package final class PushesUnderWay: Sendable {
     ///
     /// A push that was sent continues until its response comes, and gets no further request. `waits`: Whether the push
     /// waits for something before its request; it is then finished at once.
-    package func cancel(_ id: PushID, waits: Bool = false) {
+    func cancel(_ id: PushID, waits: Bool = false) {
         let (push, request) = pushes.withLock { pending in
             pending[id]?.isCancelled = true
             return (pending[id]?.push, pending[id]?.request)
@@ -121,7 +108,7 @@ package final class PushesUnderWay: Sendable {
     }
 
     /// Logs an attempt's result at `debug`, and reports it; does nothing if the push has its result already.
-    package func finish(_ push: OutgoingPush, _ result: PushResult) {
+    func finish(_ push: OutgoingPush, _ result: PushResult) {
         guard pushes.withLock({ $0.removeValue(forKey: push.id) != nil }) else { return }
         let fields = fields(of: push)
         switch result {

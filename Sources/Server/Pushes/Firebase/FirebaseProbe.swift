@@ -1,6 +1,5 @@
 import CallCore
 package import CallPorts
-import ServerLog
 
 /// A test message for `ringline doctor`, which shows whether Google accepts the service account.
 ///
@@ -13,14 +12,11 @@ package enum FirebaseProbe {
     package static func send(_ configuration: FirebaseConfiguration) -> PushResult {
         var configuration = configuration
         configuration.onlyValidates = true
-        let used = configuration
         return ProbePush.send(
-            by: .firebase(token: "ringline-doctor"),
+            configuration,
+            by: .plain(.firebase, token: "ringline-doctor"),
             payload: Array("{}".utf8),
             expiresAt: Moment(milliseconds: configuration.expiryClock() + limit)
-        ) { report throws(FirebaseSenderError) in
-            let sender = try FirebaseSender(used, log: .silent, report: report)
-            return (sender, { sender.shutdown(limitMilliseconds: 500) })
-        }
+        )
     }
 }

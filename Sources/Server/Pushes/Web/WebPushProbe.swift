@@ -1,8 +1,6 @@
 import CallCore
 package import CallPorts
 import Crypto
-import ServerLog
-import Threads
 
 /// A message for `ringline doctor`, which shows whether a push service can be reached.
 ///
@@ -24,12 +22,10 @@ package enum WebPushProbe {
             )
         } catch { return .notSent("no key could be made") }
         return ProbePush.send(
+            configuration,
             by: .web(subscription),
             payload: [],
             expiresAt: Moment(milliseconds: configuration.expiryClock() + limit)
-        ) { report throws(WebPushSenderError) in
-            let sender = try WebPushSender(configuration, log: .silent, report: report)
-            return (sender, { sender.shutdown(limitMilliseconds: 500) })
-        }
+        )
     }
 }

@@ -12,11 +12,11 @@ extension Tables {
             .flag("is_named", { $0.isNamed }, { $0.isNamed = $1 }),
             .free("platform", { $0.platform }, { $0.platform = $1 ?? "" }),
             .free("bundle_id", { $0.bundleID }, { $0.bundleID = $1 ?? "" }),
-            .free("voip_token", { $0.voipToken }, { $0.voipToken = $1 }),
-            .moment("voip_token_at", { $0.voipTokenAt }, { $0.voipTokenAt = $1 }),
-            .free("alert_token", { $0.alertToken }, { $0.alertToken = $1 }),
-            .moment("alert_token_at", { $0.alertTokenAt }, { $0.alertTokenAt = $1 }),
-            .free("fcm_token", { $0.fcmToken }, { $0.fcmToken = $1 }),
+            .token("voip_token", .voip),
+            .registered("voip_token_at", .voip),
+            .token("alert_token", .alert),
+            .registered("alert_token_at", .alert),
+            .token("fcm_token", .firebase),
             .word("environment", of: APNsEnvironment.self, { $0.environment }, { $0.environment = $1 }),
             .word(
                 "working_environment",
@@ -45,16 +45,17 @@ extension Tables {
                 { $0.lastPush?.environment = $1 }
             ),
             .free("push_hint", { $0.lastPush?.hint }, { $0.lastPush?.hint = $1 }),
-            .moment("fcm_token_at", { $0.fcmTokenAt }, { $0.fcmTokenAt = $1 }),
-            Column(name: "web_endpoint", kind: .free, value: { .free($0.webPush?.endpoint) }) { device, row, column in
+            .registered("fcm_token_at", .firebase),
+            Column(name: "web_endpoint", kind: .free, value: { .free($0.routes[.web]?.token) }) { device, row, column in
                 let texts = (column...column + 2).compactMap { row.row.optionalText($0) }
                 guard texts.count == 3 else { return true }
-                device.webPush = WebPushSubscription(endpoint: texts[0], p256dh: texts[1], auth: texts[2])
+                let subscription = WebPushSubscription(endpoint: texts[0], p256dh: texts[1], auth: texts[2])
+                device.routes[.web] = RegisteredRoute(subscription, at: nil)
                 return true
             },
-            .free("web_p256dh", { $0.webPush?.p256dh }),
-            .free("web_auth", { $0.webPush?.auth }),
-            .moment("web_push_at", { $0.webPushAt }, { $0.webPushAt = $1 }),
+            .free("web_p256dh", { $0.routes[.web]?.subscription?.p256dh }),
+            .free("web_auth", { $0.routes[.web]?.subscription?.auth }),
+            .registered("web_push_at", .web),
             .free("sound", { $0.sound }, { $0.sound = $1 }),
             .free("payload_keys", { $0.payloadKeys }, { $0.payloadKeys = $1 }),
             .word("installation", { $0.installation }, { $0.installation = $1 }),
@@ -66,4 +67,16 @@ extension Tables {
     }
 
     private typealias Column = RecordTable<DeviceRecord>.Column
+}
+
+extension RecordTable<DeviceRecord>.Column {
+    /// The token of a kind of push whose token is a text of the service.
+    fileprivate static func token(_ name: String, _ kind: PushKind) -> Self {
+        .free(name, { $0.routes[kind]?.token }, { $0.routes[kind] = $1.map { RegisteredRoute($0, at: nil) } })
+    }
+
+    /// When the token of a kind of push was last registered; its column follows the token's.
+    fileprivate static func registered(_ name: String, _ kind: PushKind) -> Self {
+        .moment(name, { $0.routes[kind]?.at }, { $0.routes[kind]?.at = $1 })
+    }
 }

@@ -73,11 +73,11 @@ struct DevicesCommand: ParsableCommand {
 
     /// Returns the beginning of each push token: enough to tell tokens apart, and too little to use one.
     private static func tokens(of device: DeviceRecord) -> String {
-        let tokens = [("voip", device.voipToken), ("alert", device.alertToken), ("fcm", device.fcmToken)]
-        var shown = tokens.compactMap { name, token in token.map { "\(name) \($0.prefix(6))…" } }
-        // The endpoint is a secret; its host names the browser's push service.
-        if let endpoint = device.webPush.flatMap({ WebPushEndpoint($0.endpoint) }) {
-            shown.append("web \(endpoint.host)")
+        let shown = device.routes.entries.compactMap { route -> String? in
+            let name = route.kind == .firebase ? "fcm" : route.kind.rawValue
+            guard let web = route.value.subscription else { return "\(name) \(route.value.token.prefix(6))…" }
+            // The endpoint is a secret; its host names the browser's push service.
+            return WebPushEndpoint(web.endpoint).map { "\(name) \($0.host)" }
         }
         return shown.isEmpty ? "none" : shown.joined(separator: ", ")
     }
@@ -86,7 +86,7 @@ struct DevicesCommand: ParsableCommand {
         guard let push = device.lastPush else { return "never" }
         let said = push.status == 0 ? push.reason ?? "no response" : "\(push.status) \(push.reason ?? "")"
         // The record does not say which service it was, if it was not APNs.
-        let others = [PushKind.firebase, .web].filter { device.token(for: $0) != nil }.map(\.service)
+        let others = device.routes.entries.map(\.kind).filter { !$0.isThroughAPNs }.map(\.service.name)
         let service = push.environment?.rawValue ?? (others.isEmpty ? "not APNs" : others.joined(separator: " or "))
         return "\(said.trimmingBlanks) (\(service)), \(CallsCommand.span(from: push.at, to: now)) ago"
     }

@@ -40,11 +40,10 @@ struct PushTestCommand: ParsableCommand {
     private func push() throws(UsageError) -> Bool {
         let user = try UserID(userOption: user)
         let settings = try ServeSettings(try options.source())
-        guard settings.apns != nil || settings.firebase != nil || settings.webPush != nil else {
-            throw UsageError(
-                "no push service is configured: give --apns-key-file, --apns-key-id and --apns-team-id, "
-                    + "--fcm-service-account-file, or --vapid-subject"
-            )
+        guard PushSetup.all.contains(where: { $0.isConfigured(settings) }) else {
+            let options = PushSetup.all.map(\.options)
+            let list = options.dropLast().joined(separator: ", ") + ", or " + (options.last ?? "")
+            throw UsageError("no push service is configured: give \(list)")
         }
         guard !settings.isInMemory else {
             throw UsageError("--data :memory: has no devices: name the server's data folder")

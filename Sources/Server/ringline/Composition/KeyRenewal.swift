@@ -33,11 +33,10 @@ struct KeyRenewal: Sendable {
             if let turn = settings.turn { try coturn?.load(turn, warn: warn) }
         }
         let application = ServerApplication(settings)
-        attempt("apns", isConfigured: settings.apns != nil, isInUse: push.hasAPNs) { _ throws(UsageError) in
-            try push.useAPNsKey(of: application)
-        }
-        attempt("firebase", isConfigured: settings.firebase != nil, isInUse: push.hasFirebase) { _ throws(UsageError) in
-            try push.useServiceAccount(of: application)
+        for setup in PushSetup.all where setup.renewsKeys {
+            attempt(setup.name, isConfigured: setup.isConfigured(settings), isInUse: push.has(setup)) {
+                _ throws(UsageError) in try push.useKeys(of: setup, application)
+            }
         }
     }
 

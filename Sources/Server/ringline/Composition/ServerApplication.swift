@@ -225,7 +225,7 @@ struct ServerApplication {
         }
         if settings.apns == nil {
             log.warning(
-                settings.firebase == nil && settings.webPush == nil
+                PushSetup.all.allSatisfy { !$0.isConfigured(settings) }
                     ? "no APNs key is configured: pushes are only logged, and sleeping devices do not ring"
                     : "no APNs key is configured: pushes to Apple devices are only logged"
             )

@@ -29,10 +29,7 @@ struct StartCheck {
             subject: "certificate authorities",
             fix: "give the certificates of the authorities in PEM"
         ) { settings throws(UsageError) in
-            let files = [
-                ("jwks-ca-file", settings.jwks?.caFile), ("apns-ca-file", settings.apns?.caFile),
-                ("fcm-ca-file", settings.firebase?.caFile), ("web-push-ca-file", settings.webPush?.caFile),
-            ]
+            let files = [("jwks-ca-file", settings.jwks?.caFile)] + PushSetup.all.map { $0.authorities(settings) }
             for case (let setting, let path?) in files {
                 try ServerApplication.checkAuthorities(path, for: setting)
             }

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTrace
 import CallWire
 import Gateway
 import JSON
@@ -50,7 +51,7 @@ struct ServeSettings {
     let maxConnections: Int?
     let trustedProxies: [AddressRange]
     let loops: Int
-    let policy: Policy
+    private(set) var policy: Policy
     let logLevel: String
     let logsJSON: Bool
     /// The file of the audit log; `-` = stdout, `nil` = no audit log.
@@ -149,8 +150,10 @@ struct ServeSettings {
         policy.withholdsDecisions = store != nil
         policy.marksLogs = nodes != nil
         policy.nodeAddress = nodes?.address.text
-        policy.hasFirebase = firebase != nil
+        policy.pushServices = PushService.all
         self.policy = policy
+        let pushes = PushSetup.all.filter { $0.isConfigured(self) }
+        self.policy.pushKinds = Set(pushes.flatMap(\.service.kinds))
     }
 
     /// Returns a listener's option with its address, for an error message.

@@ -1,4 +1,6 @@
+import CallCore
 import CallPorts
+import CallTrace
 import Diagnostics
 import Glibc
 import Identity
@@ -53,7 +55,7 @@ extension Doctor {
     private var noAPNs: Finding {
         .warning(
             "APNs key",
-            settings.firebase == nil && settings.webPush == nil
+            PushSetup.all.allSatisfy { !$0.isConfigured(settings) }
                 ? "not configured: pushes are only logged, and sleeping devices do not ring"
                 : "not configured: pushes to Apple devices are only logged",
             fix: "give --apns-key-file, --apns-key-id and --apns-team-id"
@@ -93,7 +95,7 @@ extension Doctor {
         say(.ok(subject, "it can be read"))
         guard usesNetwork else { return }
         for origin in configuration.hosts.origins {
-            say(Rating.webPush(WebPushProbe.send(configuration, to: origin), origin))
+            say(Rating.responding(WebPushProbe.send(configuration, to: origin), "Web Push, \(origin)", .web))
         }
     }
 
@@ -102,11 +104,14 @@ extension Doctor {
         guard !settings.isInMemory else { return [] }
         // A problem with the records has a finding of its own.
         guard let kinds = try? RecordsPlace(settings).open().reader.registeredKinds() else { return [] }
-        return settings.missingServices.filter { kinds.contains($0) && !$0.isThroughAPNs }.map { kind in
+        return settings.missingServices.filter { service in
+            kinds.contains(service.kinds[0]) && !service.kinds[0].isThroughAPNs
+        }
+        .map { service in
             .warning(
                 "devices",
-                "some have registered for \(kind.service), and \(PushHint.notConfigured(kind))",
-                fix: PushHint.remedy(kind)
+                "some have registered for \(service.name), and \(service.notConfigured)",
+                fix: service.remedy
             )
         }
     }

@@ -9,13 +9,12 @@ extension Doctor {
     /// If others can read none of them, returns one finding for all; if there are no secret files, returns none.
     func secretFiles() -> [Finding] {
         let subject = "secrets"
-        let named: [(String, String?)] = [
-            ("--jwt-secret-file", settings.jwtSecretFile), ("--apns-key-file", settings.apns?.keyFile),
-            ("--fcm-service-account-file", settings.firebase?.accountFile),
-            ("--vapid-key-file", settings.webPush?.keyFile),
-            ("--tls-key", settings.tls?.keyPath), ("--turn-secret-file", settings.turn?.secretFile),
-            ("--store-password-file", settings.storePasswordFile),
-        ]
+        let pushes = PushSetup.all.map { $0.secret(settings) }
+        let named: [(String, String?)] =
+            [("--jwt-secret-file", settings.jwtSecretFile)] + pushes.map { ("--" + $0.setting, $0.path) } + [
+                ("--tls-key", settings.tls?.keyPath), ("--turn-secret-file", settings.turn?.secretFile),
+                ("--store-password-file", settings.storePasswordFile),
+            ]
         let made = [ServerKeys.fileName, DevelopmentKey.fileName].map { ("", "\(settings.data)/\($0)") }
         let files = named.compactMap { name, path in path.map { (name, $0) } } + (settings.isInMemory ? [] : made)
         let there = files.filter { access($0.1, F_OK) == 0 }

@@ -29,9 +29,7 @@ struct Doctor {
         for finding in listeners() { say(finding) }
         for finding in certificate() { say(finding) }
         if let finding = browserOrigins() { say(finding) }
-        examineAPNs(say)
-        examineFirebase(say)
-        examineWebPush(say)
+        for setup in PushSetup.all { setup.examine(self, say) }
         for finding in examineRoutes() { say(finding) }
         for finding in turn() { say(finding) }
     }

@@ -50,7 +50,7 @@ final class CallsReader: Sendable {
     private static func reply(
         to request: OperatorRequest,
         from place: RecordsPlace,
-        _ missing: [PushKind],
+        _ missing: [PushService],
         _ log: ServerLog
     ) -> Reply {
         do {
@@ -69,7 +69,7 @@ final class CallsReader: Sendable {
     private static func body(
         of request: OperatorRequest,
         from records: Records,
-        _ missing: [PushKind]
+        _ missing: [PushService]
     ) throws -> [UInt8]? {
         let reader = records.reader
         let calls: [CallRecord] =
@@ -105,23 +105,15 @@ final class CallsReader: Sendable {
     /// Returns what is wrong with the server itself, in sentences.
     private static func faults(
         _ origin: (source: Explanation.RecordSource, line: String?),
-        _ missing: [PushKind],
+        _ missing: [PushService],
         among registered: Set<PushKind>
     ) -> [String] {
-        var faults = missing.filter { registered.contains($0) }.map { kind in
-            "Devices have registered for \(kind.service), and \(PushHint.notConfigured(kind)): \(PushHint.remedy(kind))."
+        var faults = missing.filter { registered.contains($0.kinds[0]) }.map { service in
+            "Devices have registered for \(service.name), and \(service.notConfigured): \(service.remedy)."
         }
         if origin.source == .noServer, let line = origin.line {
             faults.append(line.split(separator: "\n").joined() + " No call rings until a server does.")
         }
         return faults
-    }
-}
-
-extension ServeSettings {
-    /// The kinds of push whose service is not configured, one for each service.
-    var missingServices: [PushKind] {
-        let all: [(PushKind, Bool)] = [(.voip, apns == nil), (.firebase, firebase == nil), (.web, webPush == nil)]
-        return all.filter { $1 }.map { $0.0 }
     }
 }

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTrace
 import CallWire
 import Crypto
 import Identity
@@ -20,7 +21,7 @@ struct PushTest {
 
     /// The kind of push: a VoIP push if there is a token for it, even if calls ring in another way because VoIP pushes
     /// had no effect; `nil` = the device has no token.
-    private var kind: PushKind? { device.voipToken == nil ? device.ringingPush : .voip }
+    private var kind: PushKind? { device.routes.has(.voip) ? .voip : device.ringingPush }
 
     /// Sends the push by the best route, to Apple's other environment too if the first does not know the token, and reports
     /// the result.
@@ -52,16 +53,10 @@ struct PushTest {
     }
 
     static func words(_ result: PushResult, _ route: PushRoute) -> String {
-        let subject = route.environment.map { "APNs \($0.rawValue)" } ?? route.kind.service
-        let hint = PushHint.text(for: result, route.kind).map { ": \($0)" } ?? ""
+        let subject = route.environment.map { "APNs \($0.rawValue)" } ?? route.kind.service.name
+        let hint = route.kind.service.hint(for: result).map { ": \($0)" } ?? ""
         switch result {
-        case .response where result.isAccepted:
-            switch route.kind {
-            case .voip, .alert: return "\(subject) accepted the push; the device rings now if it is on and reachable"
-            case .firebase:
-                return "\(subject) accepts the message and its token; it only checked them, so the device does not ring"
-            case .web: return "\(subject) accepted the push; the browser shows a call now if it is running"
-            }
+        case .response where result.isAccepted: return "\(subject) \(route.kind.service.testAccepted)"
         case .response(let status, let reason, let since):
             let when = since.map { " since \(Timestamp.text($0))" } ?? ""
             return "\(subject) refused the push with \(status) \(reason ?? "without a reason")\(when)\(hint)"

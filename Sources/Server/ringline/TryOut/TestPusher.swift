@@ -11,7 +11,7 @@ final class TestPusher {
     /// Connects to the services that are configured; Firebase only checks the messages, and sends none.
     init(_ application: ServerApplication) throws(UsageError) {
         let report = Monitor<PushResult?>(nil)
-        services = try PushServices(application, .silent, onlyValidatesMessages: true) { _, result in
+        services = try PushServices(application, .silent, isTest: true) { _, result in
             report.withLock { $0 = result }
         }
         self.report = report

@@ -42,22 +42,16 @@ extension SwitchboardWorld {
         platform: String = "ios",
         environment: DeviceRegistration.Environment? = nil
     ) throws -> Reply {
-        try reply(
-            principal,
-            .devices(
-                .register(
-                    .init(
-                        voipToken: voip,
-                        alertToken: alert,
-                        fcmToken: firebase,
-                        bundleID: bundle,
-                        platform: platform,
-                        device: try device.map { try SwitchboardTests.device($0) },
-                        environment: environment
-                    )
-                )
-            )
+        var registration = DeviceRegistration(
+            bundleID: bundle,
+            platform: platform,
+            device: try device.map { try SwitchboardTests.device($0) },
+            environment: environment
         )
+        registration.tokens[.voip] = voip.map { .plain($0) }
+        registration.tokens[.alert] = alert.map { .plain($0) }
+        registration.tokens[.firebase] = firebase.map { .plain($0) }
+        return try reply(principal, .devices(.register(registration)))
     }
 
     /// Returns the newest stored record of a call.

@@ -80,6 +80,7 @@ final class SwitchboardWorld {
         at now: Moment = SwitchboardWorld.start
     ) {
         var policy = Policy()
+        policy.pushServices = PushService.all
         adjust(&policy)
         self.policy = policy
         self.now = now

@@ -9,7 +9,7 @@ struct FirebaseMessageTests {
     private func body(_ token: String, _ kept: OutgoingPush.Kept, left: Int64, onlyValidates: Bool = false) -> String {
         let push = OutgoingPush(
             id: PushID(rawValue: 1),
-            route: .firebase(token: token),
+            route: .plain(.firebase, token: token),
             uuid: "",
             payload: Array(#"{"a":"b"}"#.utf8),
             kept: kept,

@@ -82,7 +82,7 @@ struct MessageEncryptionTests {
 @Suite("The topic of a Web Push message")
 struct TopicTests {
     private func topic(_ call: String, auth: String) -> String {
-        WebPushSender.topic(
+        WebPushProvider.topic(
             of: call,
             WebPushSubscription(endpoint: "https://fcm.googleapis.com/1", p256dh: "B", auth: auth)
         )

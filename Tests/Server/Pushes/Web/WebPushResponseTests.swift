@@ -24,8 +24,8 @@ struct WebPushResponseTests {
 
     @Test("404 and 410 end a subscription")
     func ends() {
-        for status in [404, 410] { #expect(result(status).endsSubscription) }
-        for status in [400, 401, 403, 413, 429, 503] { #expect(!result(status).endsSubscription) }
+        for status in [404, 410] { #expect(result(status).condemnsToken(of: .web)) }
+        for status in [400, 401, 403, 413, 429, 503] { #expect(!result(status).condemnsToken(of: .web)) }
     }
 
     @Test("A reason is one word of a JSON body; any other text is none")

@@ -1,64 +1,58 @@
 import CallCore
-package import CallPorts
-import Crypto
+import CallPorts
 package import OutboundHTTP
 package import ServerLog
 
-/// A sender of pushes through Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
+extension APNsConfiguration: PushConfiguration {
+    /// The words of the log.
+    package static let words = PushWords(
+        messages: "Pushes",
+        sent: "a push is sent to APNs",
+        responded: "APNs responded to a push",
+        onlyLogged: "no APNs key is configured: a push was not sent"
+    )
+    /// Its share of the connections: Apple has two services.
+    static let share = ConnectionShare(hosts: 2)
+
+    /// The settings of the client.
+    package var client: HTTPClientConfiguration {
+        var http = HTTPClientConfiguration(Self.share, threadName: "apns")
+        http.caFile = caFile
+        http.usesProxyFromEnvironment = usesProxyFromEnvironment
+        // Apple grants a new connection one stream until it has shown a valid provider token.
+        http.firstAloneMilliseconds = 1_000
+        return http
+    }
+
+    /// Creates what makes requests to APNs.
+    package func makeProvider(_ pushes: PushesUnderWay, _ log: ServerLog) -> any PushProvider {
+        APNsProvider(self, pushes, log)
+    }
+}
+
+/// Apple's HTTP/2 API: `POST /3/device/<token>`.
 ///
-/// It sends `POST /3/device/<token>` over a few lasting connections to each service. It handles `ExpiredProviderToken`
-/// itself: it renews the provider token and sends the push once more. Every other response is reported unchanged, and
-/// if no response comes, the push is reported as unreachable. The caller decides whether and when to send the push
-/// again, under the same `apns-id`. ``send(_:)`` and ``cancel(_:)`` do not block, not even when Apple does not respond.
+/// It handles `ExpiredProviderToken` itself: it renews the provider token and sends the push once more. Every other
+/// response is reported unchanged. The push is sent again under the same `apns-id`.
 ///
 /// Source: Apple, "Sending notification requests to APNs"; protocol, section 6.
-package final class APNsSender: PushSender {
+final class APNsProvider: PushProvider {
     private let configuration: APNsConfiguration
     private let providerToken: ProviderToken
-    private let client: HTTPClient
     private let log: ServerLog
     private let pushes: PushesUnderWay
 
-    /// Creates a sender; its connections are made with the first pushes.
-    ///
-    /// - Parameters:
-    ///   - configuration: key, ids and endpoints.
-    ///   - log: the log for the sender's actions; push tokens are cut to their first six characters.
-    ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)``. The closure must
-    ///     only pass the result on, such as to the event loop.
-    /// - Throws: ``APNsSenderError`` when libcurl is unusable or the system refuses a thread.
-    package init(
-        _ configuration: APNsConfiguration,
-        log: ServerLog,
-        report: @escaping @Sendable (PushID, PushResult) -> Void
-    ) throws(APNsSenderError) {
-        var http = HTTPClientConfiguration(.apns, threadName: "apns")
-        http.caFile = configuration.caFile
-        http.usesProxyFromEnvironment = configuration.usesProxyFromEnvironment
-        // Apple grants a new connection one stream until it has shown a valid provider token.
-        http.firstAloneMilliseconds = 1_000
-        do {
-            client = try HTTPClient(http)
-        } catch {
-            throw APNsSenderError(description: "Pushes cannot be sent: \(error)")
-        }
+    init(_ configuration: APNsConfiguration, _ pushes: PushesUnderWay, _ log: ServerLog) {
         self.configuration = configuration
+        self.pushes = pushes
         self.log = log
-        pushes = PushesUnderWay(
-            client,
-            .init(sent: "a push is sent to APNs", responded: "APNs responded to a push"),
-            log: log,
-            report: report
-        )
         providerToken = ProviderToken(configuration)
     }
 
-    /// Sends one push; its result is reported, even if the push could not be sent at all.
-    package func send(_ push: OutgoingPush) {
+    func send(_ push: OutgoingPush) {
         guard case .apns(let route) = push.route else {
             preconditionFailure("a push to another service was handed to APNs")
         }
-        pushes.begin(push)
         guard Self.isDeviceToken(route.token) else {
             // The text would become part of the URL's path. Apple would refuse the push with the same reason.
             return pushes.finish(push, .response(status: 400, reason: "BadDeviceToken", timestamp: nil))
@@ -70,27 +64,9 @@ package final class APNsSender: PushSender {
         }
     }
 
-    /// Cancels a push that has not been sent on a connection yet.
-    ///
-    /// A push that was sent continues until Apple responds, and is not sent a second time.
-    package func cancel(_ id: PushID) { pushes.cancel(id) }
-
-    /// Signs with this configuration's key from now on; all other settings stay as they are.
-    ///
-    /// Call this method from any thread.
-    package func use(_ configuration: APNsConfiguration) { providerToken.use(configuration.signer) }
-
-    /// The numbers of its requests and hosts.
-    package var figures: HTTPClientFigures { client.figures }
-
-    /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
-    package func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
-
-    /// Shuts the sender down, and blocks until that is done.
-    ///
-    /// Pushes under way have this long to finish; the rest is reported as unreachable. Then the connections are closed.
-    /// Later pushes are reported as unreachable.
-    package func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
+    func use(_ configuration: any PushConfiguration) {
+        if let configuration = configuration as? APNsConfiguration { providerToken.use(configuration.signer) }
+    }
 
     // MARK: One request
 
@@ -165,10 +141,4 @@ package final class APNsSender: PushSender {
         (2...200).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
-}
-
-/// The reason why an ``APNsSender`` could not be created.
-package struct APNsSenderError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// One sentence about the error.
-    package let description: String
 }

@@ -1,91 +1,68 @@
 import CallCore
-package import CallPorts
-import Crypto
+import CallPorts
 package import OutboundHTTP
 package import ServerLog
 import Threads
 
-/// A sender of pushes through Firebase Cloud Messaging's HTTP v1 API: the adapter of `PushSender` for Android devices.
+extension FirebaseConfiguration: PushConfiguration {
+    /// The words of the log.
+    package static let words = PushWords(
+        messages: "Firebase messages",
+        sent: "a push is sent to Firebase",
+        responded: "Firebase responded to a push",
+        onlyLogged: "no Firebase service account is configured: a push was not sent"
+    )
+    /// Its share of the connections: Firebase, and the endpoint of its access tokens.
+    static let share = ConnectionShare(hosts: 2)
+
+    /// The settings of the client.
+    package var client: HTTPClientConfiguration {
+        var http = HTTPClientConfiguration(Self.share, threadName: "firebase")
+        http.caFile = caFile
+        return http
+    }
+
+    /// Creates what makes requests to Firebase.
+    package func makeProvider(_ pushes: PushesUnderWay, _ log: ServerLog) -> any PushProvider {
+        FirebaseProvider(self, pushes, log)
+    }
+}
+
+/// Firebase Cloud Messaging's HTTP v1 API, for Android devices.
 ///
-/// If Google refuses the access token, the sender fetches another one and sends the message once more. If two tokens
-/// in a row are refused for several devices, it fetches none for a while, and defers the pushes. If a token is refused
-/// for one device alone, only that device's push fails. Every other response is reported, and if none comes, the push
-/// is reported as unreachable. The caller decides whether and when to send the push again. ``send(_:)`` and
-/// ``cancel(_:)`` do not block.
+/// If Google refuses the access token, another one is fetched and the message sent once more. If two tokens in a row are
+/// refused for several devices, none is fetched for a while, and the pushes are deferred. If a token is refused for one
+/// device alone, only that device's push fails.
 ///
 /// Source: "Method: projects.messages.send", Firebase; protocol, section 6.9.
-package final class FirebaseSender: PushSender {
+final class FirebaseProvider: PushProvider {
     private let configuration: Monitor<FirebaseConfiguration>
     private let tokens: AccessTokens
-    private let client: HTTPClient
     private let log: ServerLog
     private let pushes: PushesUnderWay
 
-    /// Creates a sender; its connections are made with the first pushes.
-    ///
-    /// - Parameters:
-    ///   - configuration: the account and the endpoint.
-    ///   - log: the log for the sender's actions; push tokens are cut to their first six characters.
-    ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)`` or ``cancel(_:)``.
-    ///     The closure must only pass the result on, such as to the event loop.
-    /// - Throws: ``FirebaseSenderError`` when libcurl is unusable or the system refuses a thread.
-    package init(
-        _ configuration: FirebaseConfiguration,
-        log: ServerLog,
-        report: @escaping @Sendable (PushID, PushResult) -> Void
-    ) throws(FirebaseSenderError) {
-        var http = HTTPClientConfiguration(.firebase, threadName: "firebase")
-        http.caFile = configuration.caFile
-        do {
-            client = try HTTPClient(http)
-        } catch {
-            throw FirebaseSenderError(description: "Firebase messages cannot be sent: \(error)")
-        }
+    init(_ configuration: FirebaseConfiguration, _ pushes: PushesUnderWay, _ log: ServerLog) {
         self.configuration = Monitor(configuration)
         self.log = log
-        pushes = PushesUnderWay(
-            client,
-            .init(sent: "a push is sent to Firebase", responded: "Firebase responded to a push"),
-            log: log,
-            report: report
-        )
-        tokens = AccessTokens(configuration, client)
+        self.pushes = pushes
+        tokens = AccessTokens(configuration, pushes.client)
     }
 
-    /// Sends one push; its result is reported, even if the push could not be sent at all.
-    package func send(_ push: OutgoingPush) {
-        guard case .firebase = push.route else {
+    func send(_ push: OutgoingPush) {
+        guard push.route.kind == .firebase else {
             preconditionFailure("a push to another service was handed to Firebase")
         }
-        pushes.begin(push)
         send(push, isSecond: false)
     }
 
-    /// Cancels a push that waits for an access token, or has not been sent on a connection yet.
-    ///
-    /// A push that was sent continues until Google responds, and is not sent a second time.
-    package func cancel(_ id: PushID) { pushes.cancel(id, waits: tokens.forget(id)) }
+    /// Forgets a push that waits for an access token.
+    func forget(_ id: PushID) -> Bool { tokens.forget(id) }
 
-    /// Sends in the name of this configuration's account from now on.
-    ///
-    /// Call this method from any thread.
-    package func use(_ configuration: FirebaseConfiguration) {
+    func use(_ configuration: any PushConfiguration) {
+        guard let configuration = configuration as? FirebaseConfiguration else { return }
         self.configuration.withLock { $0 = configuration }
         tokens.use(configuration)
     }
-
-    /// The numbers of its requests and hosts.
-    package var figures: HTTPClientFigures { client.figures }
-
-    /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
-    package func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
-
-    /// Shuts the sender down, and blocks until that is done.
-    ///
-    /// Pushes under way have this long to finish; the rest is reported as unreachable.
-    package func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
-
-    // MARK: One request
 
     private func send(_ push: OutgoingPush, isSecond: Bool) {
         tokens.take(for: push.id, isPatient: !push.hasOtherRoute) { [self] outcome in
@@ -148,10 +125,4 @@ package final class FirebaseSender: PushSender {
         request.expectPushResponse()
         return request
     }
-}
-
-/// The reason why a ``FirebaseSender`` could not be created.
-package struct FirebaseSenderError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// One sentence about the error.
-    package let description: String
 }

@@ -1,66 +1,60 @@
 import CallCore
-package import CallPorts
+import CallPorts
 import Crypto
 package import OutboundHTTP
 package import ServerLog
 
-/// A sender of Web Push messages: the adapter of `PushSender` for browsers.
+extension WebPushConfiguration: PushConfiguration {
+    /// The words of the log.
+    package static let words = PushWords(
+        messages: "Web Push messages",
+        sent: "a push is sent to a browser's push service",
+        responded: "a browser's push service responded",
+        onlyLogged: "no VAPID subject is configured: a push was not sent"
+    )
+
+    /// The settings of the client.
+    package var client: HTTPClientConfiguration {
+        var http = HTTPClientConfiguration(.browsers, threadName: "web-push")
+        http.caFile = caFile
+        return http
+    }
+
+    /// Creates what makes requests to the push services of browsers.
+    package func makeProvider(_ pushes: PushesUnderWay, _ log: ServerLog) -> any PushProvider {
+        WebPushProvider(self, pushes)
+    }
+}
+
+/// The push services of browsers.
 ///
 /// Each message is encrypted for its browser. A message goes only to a host that the configuration allows, over `https`,
 /// and not to an address of a private network unless the operator has named the host with its port; no redirect is
-/// followed. Every response is reported, and if no response comes, the push is reported as unreachable. The caller decides
-/// whether and when to send the push again. ``send(_:)`` and ``cancel(_:)`` do not block.
+/// followed.
 ///
 /// Source: RFC 8030, RFC 8291, RFC 8292; protocol, section 6.10.
-package final class WebPushSender: PushSender {
+final class WebPushProvider: PushProvider {
     private let configuration: WebPushConfiguration
     private let tokens: VAPIDTokens
-    private let client: HTTPClient
     private let pushes: PushesUnderWay
     /// The origins that no user has named.
     private let knownOrigins: Set<String>
 
-    /// Creates a sender; its connections are made with the first pushes.
-    ///
-    /// - Parameters:
-    ///   - configuration: the key and the hosts.
-    ///   - log: the log for the sender's actions; it gets no endpoint.
-    ///   - report: called exactly once for each push, on the sender's thread or within ``send(_:)``. The closure must
-    ///     only pass the result on, such as to the event loop.
-    /// - Throws: ``WebPushSenderError`` when libcurl is unusable or the system refuses a thread.
-    package init(
-        _ configuration: WebPushConfiguration,
-        log: ServerLog,
-        report: @escaping @Sendable (PushID, PushResult) -> Void
-    ) throws(WebPushSenderError) {
-        var http = HTTPClientConfiguration(.browsers, threadName: "web-push")
-        http.caFile = configuration.caFile
-        do {
-            client = try HTTPClient(http)
-        } catch {
-            throw WebPushSenderError(description: "Web Push messages cannot be sent: \(error)")
-        }
+    init(_ configuration: WebPushConfiguration, _ pushes: PushesUnderWay) {
         self.configuration = configuration
+        self.pushes = pushes
         knownOrigins = Set(configuration.hosts.origins)
-        pushes = PushesUnderWay(
-            client,
-            .init(sent: "a push is sent to a browser's push service", responded: "a browser's push service responded"),
-            log: log,
-            report: report
-        )
         tokens = VAPIDTokens(configuration)
     }
 
-    /// Sends one push; its result is reported, even if the push could not be sent at all.
-    package func send(_ push: OutgoingPush) {
+    func send(_ push: OutgoingPush) {
         guard case .web(let subscription) = push.route else {
             preconditionFailure("a push to another service was handed to Web Push")
         }
-        pushes.begin(push)
-        // The list of hosts may have been shorter when the browser was registered.
-        guard let endpoint = WebPushEndpoint(subscription.endpoint), configuration.hosts.allows(endpoint) else {
-            return pushes.finish(push, .impossible(.hostNotAllowed))
-        }
+        let endpoint: WebPushEndpoint
+        do throws(WebPushEndpoint.Fault) {
+            endpoint = try configuration.hosts.endpoint(subscription.endpoint)
+        } catch { return pushes.finish(push, .impossible(.hostNotAllowed)) }
         let authorization: String
         do { authorization = try tokens.authorization(for: endpoint.origin) } catch {
             return pushes.finish(push, .notSent("the VAPID token could not be signed"))
@@ -74,20 +68,6 @@ package final class WebPushSender: PushSender {
             pushes.finish(push, WebPushResponse.result(of: response, at: now, wall: configuration.clock()))
         }
     }
-
-    /// Cancels a push that has not been sent on a connection yet.
-    package func cancel(_ id: PushID) { pushes.cancel(id) }
-
-    /// The numbers of its requests and hosts.
-    package var figures: HTTPClientFigures { client.figures }
-
-    /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
-    package func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
-
-    /// Shuts the sender down, and blocks until that is done.
-    ///
-    /// Pushes under way have this long to finish; the rest is reported as unreachable.
-    package func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
     /// Returns the topic of a call's messages to a browser: 32 characters, as many as RFC 8030, section 5.4, allows.
     ///
@@ -132,10 +112,4 @@ package final class WebPushSender: PushSender {
         request.isToKnownHost = knownOrigins.contains(endpoint.origin)
         return request
     }
-}
-
-/// The reason why a ``WebPushSender`` could not be created.
-package struct WebPushSenderError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// One sentence about the error.
-    package let description: String
 }

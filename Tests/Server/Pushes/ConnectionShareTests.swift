@@ -1,0 +1,13 @@
+import OutboundHTTP
+import Testing
+
+@testable import Pushes
+
+@Suite("The shares of the connections")
+struct ConnectionShareTests {
+    @Test("Those of all services are 32 together")
+    func shares() {
+        let all = [APNsConfiguration.share, FirebaseConfiguration.share, .browsers, .keySet]
+        #expect(all.reduce(0) { $0 + $1.count } == 32)
+    }
+}

@@ -55,7 +55,7 @@ struct CallGraph {
                 known[tokens[place].text, default: []].append(function)
                 functions[path, default: 0] += 1
             }
-            for place in tokens.indices.dropFirst().dropLast(4)
+            for place in tokens.indices.dropFirst().dropLast(2)
             where ["let", "var"].contains(tokens[place - 1].text) && tokens[place + 1].text == ":" {
                 let named = tokens[(place + 2)...].lazy.map(\.text).first { $0 != "(" && $0 != "any" } ?? ""
                 properties[tokens[place].text, default: []].formUnion(

@@ -30,7 +30,10 @@ struct Schedules {
         let user: UserID
         let id: ScheduleID
 
-        static func < (a: Self, b: Self) -> Bool { a.at < b.at }
+        /// By moment; schedules of one moment by name, so that no order of a table shows.
+        static func < (a: Self, b: Self) -> Bool {
+            a.at != b.at ? a.at < b.at : (a.user.text, a.id.text) < (b.user.text, b.id.text)
+        }
     }
 
     /// The times and rings of one schedule since the start.
@@ -76,14 +79,21 @@ struct Schedules {
         byUser[user]?[id].flatMap { $0.isSpent ? nil : $0 }
     }
 
-    /// All schedules, also those that are spent, in no defined order.
-    var all: [ScheduleRecord] { byUser.values.flatMap(\.values) }
+    /// All schedules, also those that are spent, in the order of their names: what is decided about each may draw a
+    /// number or begin a call, and must not depend on the order of a table.
+    var all: [ScheduleRecord] { Self.inOrder(byUser.values.flatMap(\.values)) }
+
+    private static func inOrder(_ records: [ScheduleRecord]) -> [ScheduleRecord] {
+        records.sorted { ($0.user.text, $0.id.text) < ($1.user.text, $1.id.text) }
+    }
 
     /// Whether a schedule is spent.
     func isSpent(_ id: ScheduleID, of user: UserID) -> Bool { spent[user]?.contains(id) ?? false }
 
-    /// All spent schedules, in no defined order.
-    var allSpent: [(user: UserID, id: ScheduleID)] { spent.flatMap { user, ids in ids.map { (user, $0) } } }
+    /// All spent schedules, in the order of their names.
+    var allSpent: [(user: UserID, id: ScheduleID)] {
+        spent.flatMap { user, ids in ids.map { (user, $0) } }.sorted { ($0.0.text, $0.1.text) < ($1.0.text, $1.1.text) }
+    }
 
     /// Returns what this run of the server remembers of a schedule.
     func course(of record: ScheduleRecord) -> Course { courses[record.user]?[record.id] ?? Course() }
@@ -138,7 +148,7 @@ struct Schedules {
     }
 
     private mutating func rebuildQueue() {
-        let dues = all.compactMap { record in
+        let dues = byUser.values.flatMap(\.values).compactMap { record in
             isHeld(record) ? nil : due(of: record).map { Due(at: $0, user: record.user, id: record.id) }
         }
         queue = Heap(dues)
@@ -160,11 +170,12 @@ struct Schedules {
         if state == .late, let next = record.next, !isHeld(record) { insertDue(next, of: record) }
     }
 
-    /// The schedules with a further ring that waits because its date was too long ago, in no defined order.
+    /// The schedules with a further ring that waits because its date was too long ago, in the order of their names.
     var withLateRings: [ScheduleRecord] {
-        courses.flatMap { user, courses in
+        let late = courses.flatMap { user, courses in
             courses.compactMap { id, course in course.earlierRing == .late ? byUser[user]?[id] : nil }
         }
+        return Self.inOrder(late)
     }
 
     /// Makes further rings that wait due again, because the date was corrected.

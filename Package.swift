@@ -133,7 +133,7 @@ let testing: [Target] =
                 "Gateway", "ServerTesting", "LibWebSockets", "Threads", "Nodes", "Crypto", "ServerLog", "SocketIO",
                 "Switchboard", "CallPorts", "CallCore", "CallWire",
             ],
-            ["Diagnostics", "ringline", "Crypto", "Switchboard", "CallPorts", "CallCore"],
+            ["Diagnostics", "ringline", "Crypto", "Switchboard", "CallTrace", "CallPorts", "CallCore"],
             [
                 "ringline", "Identity", "Crypto", "Switchboard", "CallPorts", "TimeZones", "CallCore", "CallWire",
                 "LibWebSockets", "ServerLog", arguments,

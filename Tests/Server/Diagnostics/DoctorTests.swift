@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTrace
 import Crypto
 import Switchboard
 import Testing

@@ -89,27 +89,6 @@ package struct RowReader {
         table.record(row, damages)
     }
 
-    /// Returns the push tokens in a row of ``deviceColumns``.
-    private static func routes(_ row: CheckedRow, _ statement: some StoredRow) -> PushTable<RegisteredRoute> {
-        // The moment is checked even without a token.
-        func plain(_ token: Int32, at column: Int32) -> RegisteredRoute? {
-            let at = row.optionalMoment(column)
-            return statement.optionalText(token).map { RegisteredRoute($0, at: at) }
-        }
-        var routes = PushTable<RegisteredRoute>()
-        routes[.voip] = plain(5, at: 6)
-        routes[.alert] = plain(7, at: 8)
-        routes[.firebase] = plain(9, at: 20)
-        let subscribedAt = row.optionalMoment(24)
-        if let endpoint = statement.optionalText(21), let p256dh = statement.optionalText(22),
-            let auth = statement.optionalText(23)
-        {
-            let subscription = WebPushSubscription(endpoint: endpoint, p256dh: p256dh, auth: auth)
-            routes[.web] = RegisteredRoute(subscription, at: subscribedAt)
-        }
-        return routes
-    }
-
     /// The query whose row ``kinds(_:)`` reads: for each kind of push, whether a device has a token.
     package static let registeredKinds = """
         SELECT (SELECT count(*) FROM (SELECT 1 FROM device WHERE voip_token IS NOT NULL LIMIT 1) AS one),

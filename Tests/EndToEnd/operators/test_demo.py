@@ -640,6 +640,16 @@ def test_the_tokens_are_of_a_key_of_this_run(make_demo):
     assert httpx.get(f"{second.url}/api/me/devices", headers=bearer, trust_env=False).status_code == 401
 
 
+def test_a_schedule_is_made_in_a_time_zone_as_by_a_server(make_demo):
+    url = make_demo().url
+    token = httpx.get(f"{url}/demo/token?user=11", trust_env=False).text
+    schedule = {"at": "06:30", "days": ["mon"], "timeZone": "Asia/Seoul", "from": {"id": "wake"}}
+    bearer = {"Authorization": f"Bearer {token}"}
+    response = httpx.put(f"{url}/api/schedules/s-1", json=schedule, headers=bearer, trust_env=False)
+    assert response.status_code == 200, response.text
+    assert response.json()["next"], "the schedule is due on a Monday"
+
+
 def test_the_list_of_files_is_that_of_the_folder():
     """A module that the page imports and the server does not know would be missing in a browser only."""
     folder = ROOT / "Sources/Clients/RinglineJS"

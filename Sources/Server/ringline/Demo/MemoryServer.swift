@@ -53,6 +53,7 @@ struct MemoryServer {
                 ports: Switchboard.Ports(
                     capabilities: RingCapabilities(keys: capabilityKeys),
                     turnCredentials: turnCredentials,
+                    timeZones: TimeZoneFiles(),
                     explainer: Verdicts(),
                     random: SystemRandomNumberGenerator()
                 )

@@ -135,8 +135,8 @@ let testing: [Target] =
             ],
             ["Diagnostics", "ringline", "Crypto", "Switchboard", "CallTrace", "CallPorts", "CallCore"],
             [
-                "ringline", "Identity", "Crypto", "Switchboard", "CallPorts", "TimeZones", "CallCore", "CallWire",
-                "LibWebSockets", "ServerLog", arguments,
+                "ringline", "Identity", "Switchboard", "CallPorts", "TimeZones", "CallCore", "CallWire", "LibWebSockets",
+                "ServerLog", arguments,
             ],
         ]
     )
@@ -144,7 +144,7 @@ let testing: [Target] =
         in: "Proofs",
         [
             ["SeededRandom"],
-            ["Simulation", "CallCore", "CallPorts", "CallWire", "SeededRandom"],
+            ["Simulation", "CallCore", "CallPorts", "CallWire"],
         ]
     )
     + [

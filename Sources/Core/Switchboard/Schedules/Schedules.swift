@@ -81,7 +81,13 @@ struct Schedules {
 
     /// All schedules, also those that are spent, in the order of their names: what is decided about each may draw a
     /// number or begin a call, and must not depend on the order of a table.
-    var all: [ScheduleRecord] { Self.inOrder(byUser.values.flatMap(\.values)) }
+    ///
+    /// Users are ordered first, and then each user's schedules: one sort of all took three times as long, and a start
+    /// orders them twice.
+    var all: [ScheduleRecord] {
+        byUser.sorted { $0.key.text < $1.key.text }
+            .flatMap { $0.value.sorted { $0.key.text < $1.key.text }.map(\.value) }
+    }
 
     private static func inOrder(_ records: [ScheduleRecord]) -> [ScheduleRecord] {
         records.sorted { ($0.user.text, $0.id.text) < ($1.user.text, $1.id.text) }

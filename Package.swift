@@ -135,7 +135,8 @@ let testing: [Target] =
             ],
             ["Diagnostics", "ringline", "Crypto", "Switchboard", "CallTrace", "CallPorts", "CallCore"],
             [
-                "ringline", "Identity", "Switchboard", "CallPorts", "TimeZones", "CallCore", "CallWire", "LibWebSockets",
+                "ringline", "Identity", "Switchboard", "CallPorts", "TimeZones", "CallCore", "CallWire",
+                "LibWebSockets",
                 "ServerLog", arguments,
             ],
         ]
@@ -372,7 +373,8 @@ let proofs = wing(
         library(
             "Simulation",
             [
-                "Switchboard", "Nodes", "MemoryStore", "CallTrace", "CallPorts", "CallClient", "CallCore", "CallWire", "TimeZones",
+                "Switchboard", "Nodes", "MemoryStore", "CallTrace", "CallPorts", "CallClient", "CallCore", "CallWire",
+                "TimeZones",
                 "JSON", "SeededRandom", heaps,
             ],
             pure

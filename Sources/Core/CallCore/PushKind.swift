@@ -57,6 +57,8 @@ public struct PushTable<Value> {
 
     @usableFromInline
     mutating func replace(_ kind: PushKind, by value: Value?) {
+        // A row of the database sets each kind, most of them to nothing.
+        guard value != nil || has(kind) else { return }
         let old = entries
         entries = PushKind.allCases.compactMap { each in
             each == kind ? value.map { Entry(kind, $0) } : old.first { $0.kind == each }

@@ -87,7 +87,8 @@ package struct DeviceRecord: Equatable, Sendable {
                 )
             )
         }
-        return route.subscription.map { .web($0) } ?? .plain(kind, token: route.token)
+        // Nothing can be encrypted for a browser without its keys.
+        return kind == .web ? route.subscription.map { .web($0) } : .plain(kind, token: route.token)
     }
 
     /// The result of a push.

@@ -11,7 +11,7 @@ package import Threads
 
 /// The translation between sockets and the switchboard.
 ///
-/// It makes no decisions. With `--loops`, further event loops run on other threads (`WorkerLoop`) and pass their events
+/// It makes no decisions. With `--loops`, further event loops run on other threads (`SocketLoop`) and pass their events
 /// to the gateway.
 ///
 /// Everything here runs on the server's loop thread, except the methods that are documented with "from any thread".
@@ -106,7 +106,7 @@ package final class Gateway: @unchecked Sendable {
     /// Serves on a server from now on.
     func use(_ server: Server) {
         counts.startFigures.ownDescriptors = ProcessFigures.countDescriptors()
-        loops.own = WorkerLoop(
+        loops.own = SocketLoop(
             server,
             router: router,
             sessions: socketIO.index,

@@ -9,9 +9,9 @@ import Threads
 /// The loops of a gateway.
 struct LoopTable {
     /// The loop on the gateway's own thread; set once, before it runs.
-    var own: WorkerLoop?
+    var own: SocketLoop?
     /// The loops on other threads, in order.
-    var others: [WorkerLoopHandle] = []
+    var others: [SocketLoopHandle] = []
     /// What compresses pages of the call directory for all loops.
     let compressor = PageCompressor()
 }

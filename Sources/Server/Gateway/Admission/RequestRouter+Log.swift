@@ -90,7 +90,7 @@ extension RequestRouter {
     }
 }
 
-extension WorkerLoop {
+extension SocketLoop {
     func refused(
         _ head: RequestHead,
         isUpgrade: Bool,

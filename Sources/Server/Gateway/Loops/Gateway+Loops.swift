@@ -20,7 +20,7 @@ extension Gateway {
                 }
             }
             let server = try Server(beside: first, loop: number)
-            let loop = WorkerLoop(
+            let loop = SocketLoop(
                 server,
                 router: router,
                 sessions: socketIO.index,
@@ -28,7 +28,7 @@ extension Gateway {
                 compressor: loops.compressor,
                 isSilent: configuration.isSilent
             )
-            loops.others.append(WorkerLoopHandle(loop))
+            loops.others.append(SocketLoopHandle(loop))
         }
     }
 
@@ -55,7 +55,7 @@ extension Gateway {
     // MARK: Commands
 
     @inline(__always)
-    func send(_ frame: Frame, to socket: SocketID, _ ownLoop: WorkerLoop) {
+    func send(_ frame: Frame, to socket: SocketID, _ ownLoop: SocketLoop) {
         if !LinkNumber.isElsewhere(socket.rawValue) {
             ownLoop.send(frame, to: socket)
         } else if !sendElsewhere(frame, to: socket) {

@@ -8,8 +8,8 @@ import Threads
 ///
 /// Commands go to the loop in one batch per turn of the gateway. A batch keeps the order of its commands, and a busy
 /// gateway wakes the loop once for many of them.
-final class WorkerLoopHandle {
-    let loop: WorkerLoop
+final class SocketLoopHandle {
+    let loop: SocketLoop
     /// The number of connections that the loop last reported; `nil` before its first report.
     var connections: Int?
 
@@ -23,7 +23,7 @@ final class WorkerLoopHandle {
         let bytes = Atomic<Int>(0)
     }
 
-    init(_ loop: WorkerLoop) { self.loop = loop }
+    init(_ loop: SocketLoop) { self.loop = loop }
 
     /// Starts the loop on a new thread; returns false if the system provides no thread.
     func start() -> Bool {

@@ -12,7 +12,7 @@ import Threads
 
 extension EveryTest {
     @Suite("Bytes in transit between two event loops")
-    struct WorkerLoopTests {
+    struct SocketLoopTests {
         @Test("A producer has to wait above the limit until the consumer has taken some bytes")
         func backpressure() {
             var limit = BackpressureLimit(100)
@@ -101,7 +101,7 @@ extension EveryTest {
     }
 }
 
-/// A worker loop beside a first loop that never runs, with a record of the events that the worker loop passes on.
+/// A second loop beside a first loop that never runs, with a record of the events that it passes on.
 private final class LoopWorld {
     private struct Told {
         var opened: [SocketID] = []
@@ -135,7 +135,7 @@ private final class LoopWorld {
         }
     }
 
-    let handle: WorkerLoopHandle
+    let handle: SocketLoopHandle
     let port: Int
     private let first: Server
     private let told: Monitor<Told>
@@ -157,14 +157,14 @@ private final class LoopWorld {
             }
             if takes { taken() }
         }
-        let loop = WorkerLoop(
+        let loop = SocketLoop(
             try Server(beside: first, loop: 1),
             router: RequestRouter(configuration, authenticator: AcceptingAuthenticator()),
             sessions: SessionIndex(),
             sink: .batches(batches),
             isSilent: nil
         )
-        handle = WorkerLoopHandle(loop)
+        handle = SocketLoopHandle(loop)
         // Now every connection comes to the loop that runs.
         first.stopListening()
     }

@@ -15,7 +15,7 @@ import Threads
 ///
 /// @unchecked: everything is confined to this loop's thread, except the members that are documented with "from any
 /// thread".
-final class WorkerLoop: ServerDelegate, @unchecked Sendable {
+final class SocketLoop: ServerDelegate, @unchecked Sendable {
     private enum Admitted {
         case connection(Admission)
         case socketIO(EngineHandshake)

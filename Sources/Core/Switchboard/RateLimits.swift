@@ -81,8 +81,8 @@ struct UserRate {
     var count: Int { buckets.count }
 
     /// Counts one event of a user; returns whether it is within the rate.
-    mutating func take(_ user: UserID, at now: Moment) -> Bool {
-        buckets[user, default: TokenBucket(perSecond: perSecond, burst: burst, at: now)].take(at: now)
+    mutating func admit(_ user: UserID, at now: Moment) -> Bool {
+        buckets[user, default: TokenBucket(perSecond: perSecond, burst: burst, at: now)].admit(at: now)
     }
 
     /// Counts further events of a user, also beyond the rate.

@@ -93,7 +93,7 @@ package struct Switchboard: ~Copyable {
         case .adopted(let id, let principal, let device, let assigned, let openFor, let seen):
             adopted(id, principal, device: device, assigned: assigned, openFor: openFor, seen: seen)
         case .signOfLife(let id): gaveSignOfLife(id)
-        case .received(let id, let frame): received(frame, from: id)
+        case .received(let id, let frame): frameReceived(frame, from: id)
         case .ponged(let id, let number): ponged(id, number)
         case .closed(let id, let code): closed(id, code: code)
         case .verified(let id, let signalID, let result): verified(result, for: id, id: signalID)
@@ -103,7 +103,7 @@ package struct Switchboard: ~Copyable {
         case .pushed(let id, let result): pushed(id, result)
         case .operatorCommand(let id, let command): carryOut(command, as: id)
         case .drain: drain()
-        case .wallClock(let clock): take(clock)
+        case .wallClock(let clock): clockCorrected(clock)
         case .deadlineReached: deadlineReached()
         }
     }

@@ -21,7 +21,7 @@ package struct TokenBucket: Sendable {
     }
 
     /// Takes one token and returns true, or returns false if the bucket is empty.
-    package mutating func take(at now: Moment) -> Bool {
+    package mutating func admit(at now: Moment) -> Bool {
         fill(at: now)
         guard level >= 1 else { return false }
         level -= 1

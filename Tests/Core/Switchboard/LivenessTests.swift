@@ -154,10 +154,10 @@ struct TimeTests {
     @Test("Setting the clock back takes nothing from a rate limit's bucket")
     func setBack() {
         var bucket = TokenBucket(perSecond: 1, burst: 3, at: SwitchboardWorld.start + .seconds(100))
-        let atOnce = (0..<4).map { _ in bucket.take(at: SwitchboardWorld.start) }
+        let atOnce = (0..<4).map { _ in bucket.admit(at: SwitchboardWorld.start) }
         #expect(atOnce == [true, true, true, false])
         #expect(bucket.secondsUntilNext == 1)
-        let later = (0..<2).map { _ in bucket.take(at: SwitchboardWorld.start + .seconds(1)) }
+        let later = (0..<2).map { _ in bucket.admit(at: SwitchboardWorld.start + .seconds(1)) }
         #expect(later == [true, false])
     }
 

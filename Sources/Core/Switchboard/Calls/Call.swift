@@ -108,11 +108,11 @@ final class Call {
 
     /// Hands one input to the session, and appends the session's outputs to `outputs`.
     func handle(_ input: CallSession.Input, at now: Moment, into outputs: inout [CallSession.Output]) {
-        isLive = Self.handle(input, by: &session, at: now, into: &outputs)
+        isLive = Self.step(input, by: &session, at: now, into: &outputs)
     }
 
-    /// Returns whether the session is live afterwards, in the same access to the session.
-    private static func handle(
+    /// Hands the input to the session; returns whether that is live afterwards, in the same access to it.
+    private static func step(
         _ input: CallSession.Input,
         by session: inout CallSession,
         at now: Moment,
@@ -146,7 +146,7 @@ final class Call {
     ) -> Bool { session.sees(entry, side: side, device: device) }
 
     /// Begins the session with its first offer (`CallSession.begin`).
-    func begin(
+    func beginSession(
         with signal: Signal,
         reachesCallee: Bool,
         at now: Moment,

@@ -115,7 +115,7 @@ enum CallRouter {
     /// Decides whether a call that begins rings.
     ///
     /// `opposingCalls`: The callIds of the calls by which the callee is ringing the caller.
-    static func begin(
+    static func startOutcome(
         _ id: CallID,
         hidden: CallRecord.Hidden?,
         isBusy: Bool,

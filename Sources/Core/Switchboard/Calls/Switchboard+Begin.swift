@@ -5,7 +5,7 @@ import CallWire
 /// How a call begins: its epoch, the devices that receive it, and the calls with which it is in glare.
 extension Switchboard {
     /// Begins a call with its first offer, under a callId that no live call of its two users has.
-    mutating func begin(
+    mutating func beginCall(
         _ beginning: Beginning,
         as id: CallID,
         _ offer: Offer,
@@ -42,7 +42,7 @@ extension Switchboard {
         // A scheduled call, whose caller is only a name, competes with no other.
         let competes = looksShown && beginning.isByUser
         let opposingCalls = competes ? opposingCalls(of: call) : []
-        let outcome = CallRouter.begin(
+        let outcome = CallRouter.startOutcome(
             id,
             hidden: hidden,
             isBusy: competes && isBusy && policy.whenBusy == .busy,
@@ -149,7 +149,7 @@ extension Switchboard {
                 call.handle(.notified(connection.device), at: turn.now, into: &outputs)
             }
         }
-        call.begin(with: message.signal, reachesCallee: reachesCallee, at: turn.now, into: &outputs)
+        call.beginSession(with: message.signal, reachesCallee: reachesCallee, at: turn.now, into: &outputs)
         let result = perform(&outputs, of: call, relaying: message, from: source.sender)
         swap(&outputs, &turn.steps)
         calls.recordFirstOffer(of: call)

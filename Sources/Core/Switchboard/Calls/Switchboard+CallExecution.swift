@@ -215,7 +215,7 @@ extension Switchboard {
         if let openedBefore, connection.openedAt >= openedBefore { return false }
         metrics.delivered += 1
         if tracesCalls { turn.receivers.append(connection.id) }
-        send(frame, at: entry.seq, of: call, to: connection)
+        sendFrame(frame, at: entry.seq, of: call, to: connection)
         return true
     }
 

@@ -72,7 +72,7 @@ extension Switchboard {
         switch work {
         case .signal(let message, let id, let connection):
             guard isStillAccepted(message, from: connection) else { return }
-            take(message, id: id, from: connection)
+            signalReceived(message, id: id, from: connection)
             endPendingFrame(connection)
         case .sync(let cursors, let id, let connection):
             guard let connection = connections[connection] else { return }

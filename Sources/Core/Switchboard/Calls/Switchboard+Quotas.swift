@@ -10,7 +10,7 @@ extension Switchboard {
     /// An end that ends a call is always accepted: there are at most as many such ends as calls. Other ends have a rate
     /// limit.
     mutating func mayEnd(_ message: SignalMessage, by user: UserID, _ device: DeviceIdentity) -> Bool {
-        limits.ends.take(user, at: turn.now) || endsCall(message, by: user, device)
+        limits.ends.admit(user, at: turn.now) || endsCall(message, by: user, device)
     }
 
     /// Whether an `end` is for a call that has not ended for the sending device.

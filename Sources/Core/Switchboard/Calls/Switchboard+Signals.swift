@@ -108,7 +108,7 @@ struct Receipt {
 
 /// Finds the call of a signal, and hands the signal to it.
 extension Switchboard {
-    mutating func take(_ message: SignalMessage, from source: Source) -> Result<Receipt, WireError> {
+    mutating func acceptSignal(_ message: SignalMessage, from source: Source) -> Result<Receipt, WireError> {
         if mayRefuseSignals, let refusal = refusal(of: message.content, from: source.user) {
             return .failure(refusal)
         }
@@ -120,7 +120,7 @@ extension Switchboard {
         var message = message
         message.displayName = policy.shownName(message.displayName, of: source.name, isService: source.isService)
         if policy.callerName == .token, !source.isService { message.omitHandle(of: source.user) }
-        return take(offer, message, from: source, peer)
+        return acceptOffer(offer, message, from: source, peer)
     }
 
     /// Returns the refusal that a signal with this content from a user gets now; `nil` = it is accepted.
@@ -285,7 +285,7 @@ extension Switchboard {
         return result
     }
 
-    private mutating func take(
+    private mutating func acceptOffer(
         _ offer: Offer,
         _ message: SignalMessage,
         from source: Source,
@@ -329,12 +329,12 @@ extension Switchboard {
             )
             let keys = RingLimits.Keys(from: source.user, to: callee)
             if let refusal = ringRefusal(of: source.user, to: callee, keys, message) { return .failure(refusal) }
-            guard limits.calls.take(source.user, at: turn.now) else {
+            guard limits.calls.admit(source.user, at: turn.now) else {
                 return .failure(exceeded(.newCalls, "at most \(policy.callsPerMinute) new calls a minute"))
             }
             if let found, found.isLive { process(found, .replaced) }
             let id = message.callID ?? makeCallID()
-            return .success(begin(.byUser(keys), as: id, offer, message, from: source, to: callee))
+            return .success(beginCall(.byUser(keys), as: id, offer, message, from: source, to: callee))
         }
     }
 

@@ -100,12 +100,12 @@ struct ConnectionRegistry {
     }
 
     /// Begins to send a connection the timeline events of calls.
-    mutating func begin(_ watch: TimelineWatch, by connection: Connection) {
+    mutating func beginWatch(_ watch: TimelineWatch, by connection: Connection) {
         connection.watch = watch
         timelineWatchers.append(connection)
     }
 
-    /// Ends what ``begin(_:by:)`` began.
+    /// Ends what ``beginWatch(_:by:)`` began.
     mutating func endWatch(by connection: Connection) {
         guard connection.watch != nil else { return }
         connection.watch = nil

@@ -5,7 +5,7 @@ import CallWire
 extension Switchboard {
     /// Writes to a connection a frame that another user caused.
     @inline(__always)
-    mutating func send(_ frame: [UInt8], to connection: Connection) {
+    mutating func sendFrame(_ frame: [UInt8], to connection: Connection) {
         turn.out.append(.send(connection.id, frame))
         if connection.backlog.write(frame.count) > SwitchboardLimits.confirmedEvery { backlogGrew(connection) }
     }

@@ -5,11 +5,11 @@ import JSON
 
 /// Frames received on connections.
 extension Switchboard {
-    mutating func received(_ frame: [UInt8], from id: SocketID) {
+    mutating func frameReceived(_ frame: [UInt8], from id: SocketID) {
         guard let connection = connections[id] else { return }
         heard(connection)
         guard let message = parse(frame, from: connection) else { return }
-        handle(message, from: connection)
+        messageReceived(message, from: connection)
     }
 
     /// Parses a frame; `nil` if it was refused.
@@ -24,14 +24,14 @@ extension Switchboard {
         }
     }
 
-    private mutating func handle(_ message: consuming ClientMessage, from connection: Connection) {
+    private mutating func messageReceived(_ message: consuming ClientMessage, from connection: Connection) {
         connection.badFrames = 0
         if !message.unknownNames.isEmpty {
             noteUnknown(message.unknownNames, at: connection.isStateless ? .socketIO : .webSocket)
         }
         if message.isSignal { return handleSignal(message.takeRequest(), from: connection) }
         let id = message.id
-        guard connection.bucket.take(at: turn.now) else {
+        guard connection.bucket.admit(at: turn.now) else {
             refuseAsTooFast(id, .frames, policy.signalsPerSecond, connection)
             return
         }
@@ -53,17 +53,17 @@ extension Switchboard {
     private mutating func handleSignal(_ request: consuming ClientMessage.Request, from connection: Connection) {
         switch consume request {
         case .signal(let signal):
-            if isWithinRate(signal, from: connection) { take(signal, id: signal.id, from: connection) }
+            if isWithinRate(signal, from: connection) { signalReceived(signal, id: signal.id, from: connection) }
             turn.scratch = signal.scratch
         default: break
         }
     }
 
     /// Handles a signal that was received on a connection.
-    mutating func take(_ signal: SignalMessage, id: SignalID?, from connection: Connection) {
+    mutating func signalReceived(_ signal: SignalMessage, id: SignalID?, from connection: Connection) {
         let source = connection.source
         if tracesCalls { trace(signal, from: source, by: .connection(connection.id)) }
-        switch take(signal, from: source) {
+        switch acceptSignal(signal, from: source) {
         case .success(let receipt): acknowledge(receipt, id: id, to: connection)
         case .failure(let error):
             if let awaited = takeAwaited() {
@@ -98,7 +98,7 @@ extension Switchboard {
             refuseAsTooFast(signal.id, .ends, policy.endsPerSecond, connection)
             return false
         }
-        if connection.bucket.take(at: turn.now) { return true }
+        if connection.bucket.admit(at: turn.now) { return true }
         refuseAsTooFast(signal.id, .frames, policy.signalsPerSecond, connection)
         return false
     }
@@ -115,7 +115,7 @@ extension Switchboard {
 
     /// Counts a refused frame towards the rate: refusing costs as much as accepting.
     private mutating func countAgainstRate(_ connection: Connection) {
-        if !connection.bucket.take(at: turn.now) { _ = closesAsTooFast(connection) }
+        if !connection.bucket.admit(at: turn.now) { _ = closesAsTooFast(connection) }
     }
 
     private mutating func acknowledge(_ receipt: Receipt, id: SignalID?, to connection: Connection) {

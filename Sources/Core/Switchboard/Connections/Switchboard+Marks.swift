@@ -6,9 +6,9 @@ import CallPorts
 extension Switchboard {
     /// Writes an entry of a call's log to a connection, behind the entry's mark.
     @inline(__always)
-    mutating func send(_ frame: [UInt8], at seq: UInt64, of call: Call, to connection: Connection) {
+    mutating func sendFrame(_ frame: [UInt8], at seq: UInt64, of call: Call, to connection: Connection) {
         if policy.marksLogs { turn.out.append(.marked(connection.id, call.number, seq: seq)) }
-        send(frame, to: connection)
+        sendFrame(frame, to: connection)
     }
 
     /// Says whether a connection is bound to this owner, if that has changed.

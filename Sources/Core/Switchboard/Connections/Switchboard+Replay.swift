@@ -66,7 +66,7 @@ extension Switchboard {
         guard let newest, call.session.log[newest].seq <= place,
             case .state(let change) = call.session.log[newest].content, change.state != .ended
         else { return }
-        send(call.frame(at: newest), at: place, of: call, to: connection)
+        sendFrame(call.frame(at: newest), at: place, of: call, to: connection)
     }
 
     /// Notifies a device of the calls that ended without its knowledge.
@@ -166,7 +166,7 @@ extension Switchboard {
             switch next {
             case .frame(let frame):
                 connection.replays.removeFirst()
-                send(frame, to: connection)
+                sendFrame(frame, to: connection)
                 if connection.isBound { updateBond(of: connection) }
             case .timeline(let call, let events, let place):
                 guard place < events.count else {
@@ -175,7 +175,7 @@ extension Switchboard {
                 }
                 connection.replays[0] = .timeline(call, events, from: place + 1)
                 metrics.timelineFrames += 1
-                send(TimelineView.frame(events[place], of: call), to: connection)
+                sendFrame(TimelineView.frame(events[place], of: call), to: connection)
             case .log(let number, let side, let place, let isOpening):
                 guard let call = calls[number] else {
                     connection.replays.removeFirst()
@@ -187,7 +187,7 @@ extension Switchboard {
                     connection.replays[0] = .log(number, side, from: index + 1, isOpening: isOpening)
                     metrics.delivered += 1
                     trace(call, .replayed(connection.id, seq: call.session.log[index].seq))
-                    send(call.frame(at: index), at: call.session.log[index].seq, of: call, to: connection)
+                    sendFrame(call.frame(at: index), at: call.session.log[index].seq, of: call, to: connection)
                     continue
                 }
                 connection.replays.removeFirst()
@@ -242,7 +242,7 @@ extension Switchboard {
             guard case .state(let change) = entry.content, change.state == .ended,
                 call.session.sees(entry, side: side, device: connection.device)
             else { continue }
-            send(call.frame(at: index), at: entry.seq, of: call, to: connection)
+            sendFrame(call.frame(at: index), at: entry.seq, of: call, to: connection)
             return
         }
     }

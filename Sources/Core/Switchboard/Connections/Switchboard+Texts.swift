@@ -49,7 +49,7 @@ extension Switchboard {
         if !isBlocked { noteContact(connection.user, message.to, byText: true) }
         for addressee in receivers {
             metrics.delivered += 1
-            send(frame, to: addressee)
+            sendFrame(frame, to: addressee)
             text.connections += 1
             awaitArrival(of: text, by: addressee)
             sendProbe(addressee)
@@ -85,7 +85,7 @@ extension Switchboard {
         let now = turn.now
         let user = text.message.to
         guard directory.reasonToHide(text.from, from: user, at: turn.date) == nil,
-            limits.notices.take(text.from, at: now)
+            limits.notices.admit(text.from, at: now)
         else {
             return
         }
@@ -110,7 +110,7 @@ extension Switchboard {
                 device: device.id,
                 user: device.user
             )
-            send(push, from: text.from, to: device)
+            sendNotice(push, from: text.from, to: device)
         }
     }
 }

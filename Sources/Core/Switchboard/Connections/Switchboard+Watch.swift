@@ -15,7 +15,7 @@ extension Switchboard {
         connection.watchesBegun += 1
         let number = connection.watchesBegun
         let watch = TimelineWatch(number: number, callID: callID, user: user, held: callID == nil ? nil : [])
-        connections.begin(watch, by: connection)
+        connections.beginWatch(watch, by: connection)
         metrics.timelineWatchers = connections.timelineWatchers.count
         updateBond(of: connection)
         guard let callID else {

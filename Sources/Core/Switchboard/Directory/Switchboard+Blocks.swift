@@ -99,7 +99,7 @@ extension Switchboard {
                 refuse(id, exceeded(.blocks, "at most \(policy.blockedNumbersPerUser) numbers can be blocked"))
                 return
             }
-            guard limits.numberBlocks.take(principal.user, at: turn.now) else {
+            guard limits.numberBlocks.admit(principal.user, at: turn.now) else {
                 refuse(id, exceeded(.blocks, "too many numbers were blocked and unblocked"))
                 return
             }

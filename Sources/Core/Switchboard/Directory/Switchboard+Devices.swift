@@ -169,11 +169,11 @@ extension Switchboard {
         for owner in directory.owners(ofToken: token) where owner.user != device.user || owner.device != device.id {
             guard let old = directory.device(owner.device, of: owner.user) else { continue }
             let isOfInstallation = old.installation != nil && old.installation == device.installation
-            if owner.user == device.user || !isOfInstallation { take(token, kind, from: old, by: device) }
+            if owner.user == device.user || !isOfInstallation { moveToken(token, kind, from: old, by: device) }
         }
     }
 
-    private mutating func take(
+    private mutating func moveToken(
         _ token: String,
         _ kind: PushKind,
         from former: DeviceRecord,

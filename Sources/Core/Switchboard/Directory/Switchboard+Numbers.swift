@@ -76,7 +76,7 @@ extension Switchboard {
             turn.out.append(.reply(id, Reply(status: 304, body: [], entityTag: tag)))
             return
         }
-        guard limits.directoryPages.take(principal.user, at: turn.now) else {
+        guard limits.directoryPages.admit(principal.user, at: turn.now) else {
             let (burst, rate) = (
                 SwitchboardLimits.directoryPageBurst, Int(SwitchboardLimits.directoryPagesPerSecond)
             )

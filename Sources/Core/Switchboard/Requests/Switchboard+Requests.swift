@@ -70,7 +70,7 @@ extension Switchboard {
             return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
         }
         // A service acts for all users: its rate is not limited.
-        guard !principal.isService, !limits.requests.take(principal.user, at: turn.now) else { return nil }
+        guard !principal.isService, !limits.requests.admit(principal.user, at: turn.now) else { return nil }
         return exceeded(.requests, "at most \(policy.signalsPerSecond) requests a second")
     }
 
@@ -108,7 +108,7 @@ extension Switchboard {
         )
         if !message.unknownNames.isEmpty { noteUnknown(message.unknownNames, at: .signal) }
         if tracesCalls { trace(message, from: source, by: .request(id)) }
-        switch take(message, from: source) {
+        switch acceptSignal(message, from: source) {
         case .failure(let error):
             if let awaited = takeAwaited() {
                 park(.request(id, principal, .signal(message)), until: awaited)
@@ -133,7 +133,7 @@ extension Switchboard {
             name: principal.name,
             transport: .request
         )
-        switch take(message, from: source) {
+        switch acceptSignal(message, from: source) {
         case .failure(let error):
             if let awaited = takeAwaited() {
                 park(.request(id, principal, request), until: awaited)

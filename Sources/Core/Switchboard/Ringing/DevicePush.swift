@@ -110,7 +110,7 @@ struct DevicePush: Equatable {
     ///
     /// That the earlier token was refused in one environment says nothing about the new token. A browser may have
     /// registered new keys for the same endpoint.
-    mutating func take(_ route: PushRoute) {
+    mutating func routeChosen(_ route: PushRoute) {
         let isNew = route.token != self.route?.token
         if isNew || !route.kind.isThroughAPNs { self.route = route }
         if isNew { triedOther = false }
@@ -178,7 +178,7 @@ struct DevicePush: Equatable {
     }
 
     /// Takes the result of an attempt; `end` = when ringing stops.
-    mutating func take(_ result: PushResult, for id: PushID, at now: Moment, until end: Moment) -> Consequence {
+    mutating func attemptEnded(_ result: PushResult, for id: PushID, at now: Moment, until end: Moment) -> Consequence {
         if case .unreachable = result { hasLostResponse = true }
         if phase == .cancelled, result.isAccepted {
             phase = .accepted

@@ -43,7 +43,7 @@ struct RingLimits {
         /// The allowance after one more ring; `share` is the allowance before, `nil` = a full one.
         init(_ share: Allowance?, _ perMinute: Int, newest: CallNumber, at now: Moment) {
             bucket = share?.bucket ?? TokenBucket(perMinute, in: .seconds(60), at: now)
-            _ = bucket.take(at: now)
+            _ = bucket.admit(at: now)
             self.newest = newest
         }
 

@@ -73,7 +73,7 @@ extension Switchboard {
         next.route = route
         next.sentAt = turn.now
         next.original = push
-        send(push, for: next, in: call)
+        sendPush(push, for: next, in: call)
     }
 
     /// Returns whether a user still wants a notice: they may have set do-not-disturb or blocked its sender meanwhile.

@@ -13,7 +13,12 @@ extension Switchboard {
         var consequence = DevicePush.Consequence.ignore
         if let call, !pending.isNotice {
             consequence =
-                call.pushes[pending.device]?.take(result, for: id, at: turn.now, until: call.session.ringUntil)
+                call.pushes[pending.device]?.attemptEnded(
+                    result,
+                    for: id,
+                    at: turn.now,
+                    until: call.session.ringUntil
+                )
                 ?? .ignore
             commits.markDirty(call)
         }

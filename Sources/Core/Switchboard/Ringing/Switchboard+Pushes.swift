@@ -4,7 +4,7 @@ import CallWire
 
 /// Pushes: how they are requested, and how they are cancelled.
 extension Switchboard {
-    mutating func send(_ id: PushID, _ push: DevicePush, to device: DeviceRecord, for call: Call) {
+    mutating func sendPush(_ id: PushID, _ push: DevicePush, to device: DeviceRecord, for call: Call) {
         let now = turn.now
         guard let route = push.route else { return }
         let payload = PushPayload.incoming(
@@ -63,10 +63,10 @@ extension Switchboard {
         )
         push.hasOtherRoute = hasOtherRoute
         if pending.isNotice { pending.original = push }
-        send(push, for: pending, in: call)
+        sendPush(push, for: pending, in: call)
     }
 
-    mutating func send(_ push: OutgoingPush, for pending: PendingPush, in call: Call?) {
+    mutating func sendPush(_ push: OutgoingPush, for pending: PendingPush, in call: Call?) {
         pushes.insert(pending, as: push.id)
         metrics.pushesSent += 1
         if let call {
@@ -77,7 +77,7 @@ extension Switchboard {
     }
 
     /// Sends the notice of a user's text.
-    mutating func send(_ push: OutgoingPush, from sender: UserID, to device: DeviceRecord) {
+    mutating func sendNotice(_ push: OutgoingPush, from sender: UserID, to device: DeviceRecord) {
         let pending = PendingPush(
             call: nil,
             textFrom: sender,
@@ -87,7 +87,7 @@ extension Switchboard {
             sentAt: turn.now,
             original: push
         )
-        send(push, for: pending, in: nil)
+        sendPush(push, for: pending, in: nil)
     }
 
     /// Cancels the pushes under way to a device or, if `token` is not `nil`, to this push token of the device, because

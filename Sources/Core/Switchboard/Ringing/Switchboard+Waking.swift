@@ -30,7 +30,7 @@ extension Switchboard {
         let push = DevicePush(sent: id, by: route, after: refusedKinds, unsentKinds: unsentKinds, at: turn.now)
         call.pushes[device.id] = push
         commits.markDirty(call)
-        send(id, push, to: device, for: call)
+        sendPush(id, push, to: device, for: call)
     }
 
     /// Pushes to a device by the next route after its push was refused for good, if the call still rings.
@@ -167,11 +167,11 @@ extension Switchboard {
                 continue
             }
             let name = pushes.makeID()
-            push.take(route)
+            push.routeChosen(route)
             push.sent(name, at: now)
             call.pushes[id] = push
             commits.markDirty(call)
-            send(name, push, to: device, for: call)
+            sendPush(name, push, to: device, for: call)
         }
     }
 }

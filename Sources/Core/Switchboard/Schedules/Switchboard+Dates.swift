@@ -8,7 +8,7 @@ import TimeZones
 /// Decision 0010.
 extension Switchboard {
     /// Takes what is known of the wall clock now.
-    mutating func take(_ clock: WallClock) {
+    mutating func clockCorrected(_ clock: WallClock) {
         let step = clock.corrected.milliseconds - turn.corrected.milliseconds
         turn.lead = clock.lead
         turn.corrected = clock.corrected

@@ -148,13 +148,13 @@ extension Switchboard {
             ScheduledCall.confirmable(isLast: record.rings >= $0.times)
         }
         let ring = ScheduledRing(schedule: record.id, occurrence: occurrence, ring: record.rings)
-        _ = begin(ring, of: record, as: scheduled ?? .once, id)
+        _ = beginScheduledCall(ring, of: record, as: scheduled ?? .once, id)
     }
 
     /// Returns the reached limit of its user that keeps a ring from beginning; `nil` = it may begin.
     private mutating func reasonToSkip(_ record: ScheduleRecord) -> TimelineEvent.SkippedRing? {
         if quotaRefusal(of: record.user) != nil { return .quota }
-        guard limits.scheduledRings.take(record.user, at: turn.now) else {
+        guard limits.scheduledRings.admit(record.user, at: turn.now) else {
             metrics.limited[.scheduledRings] += 1
             return .limit
         }
@@ -187,7 +187,7 @@ extension Switchboard {
             throw WireError(.callExists, "the schedule is ringing its user")
         }
         if let refusal = quotaRefusal(of: record.user) { throw refusal }
-        guard limits.scheduledRings.take(record.user, at: turn.now) else {
+        guard limits.scheduledRings.admit(record.user, at: turn.now) else {
             throw exceeded(
                 .scheduledRings,
                 "schedules ring a user at most \(policy.callsPerMinute) times a minute"
@@ -195,11 +195,11 @@ extension Switchboard {
         }
         let ring = ScheduledRing(schedule: record.id, occurrence: turn.date, ring: ScheduledRing.trial)
         let scheduled: ScheduledCall = record.confirmation == nil ? .once : .confirmable(isLast: true)
-        return begin(ring, of: record, as: scheduled, id)
+        return beginScheduledCall(ring, of: record, as: scheduled, id)
     }
 
     /// Begins a call of a schedule.
-    private mutating func begin(
+    private mutating func beginScheduledCall(
         _ ring: ScheduledRing,
         of record: ScheduleRecord,
         as scheduled: ScheduledCall,
@@ -214,7 +214,7 @@ extension Switchboard {
         guard case .offer(let offer) = message.content else { preconditionFailure("a scheduled offer is an offer") }
         let source = Source(user: record.from, device: ScheduledCall.device, name: nil, transport: .request)
         let beginning = Beginning.bySchedule(record, ring, scheduled)
-        return begin(beginning, as: id, offer, message, from: source, to: record.user).call
+        return beginCall(beginning, as: id, offer, message, from: source, to: record.user).call
     }
 
     /// Ends the present call of a schedule as confirmed; returns `false` if there is none.

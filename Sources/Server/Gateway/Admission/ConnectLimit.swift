@@ -52,7 +52,7 @@ final class ConnectLimit: Sendable {
                 }
             }
             var bucket = state.buckets[user] ?? TokenBucket(perMinute, in: .seconds(60), at: now)
-            let isTaken = bucket.take(at: now)
+            let isTaken = bucket.admit(at: now)
             state.buckets[user] = bucket
             guard !isTaken else { return nil }
             state.refused += 1

@@ -175,7 +175,7 @@ struct CallRouterTests {
     )
     func start(_ row: Start) throws {
         let opposingCalls = try row.opposingCalls.map { try SwitchboardTests.call($0) }
-        let result = CallRouter.begin(
+        let result = CallRouter.startOutcome(
             try SwitchboardTests.call("c-1"),
             hidden: row.hidden,
             isBusy: row.isBusy,
@@ -189,7 +189,7 @@ struct CallRouterTests {
     func glare() throws {
         let opposingCalls = [try SwitchboardTests.call("z"), try SwitchboardTests.call("a")]
         for hidden in [nil, CallRecord.Hidden.callIDTaken] {
-            let result = CallRouter.begin(
+            let result = CallRouter.startOutcome(
                 try SwitchboardTests.call("c-1"),
                 hidden: hidden,
                 isBusy: false,

@@ -9,11 +9,11 @@ struct RateLimitTests {
     func rate() throws {
         var rate = UserRate(perSecond: 2, burst: 3)
         let (a, b) = (try user("11"), try user("10"))
-        let first = (0..<4).map { _ in rate.take(a, at: Values.now) }
+        let first = (0..<4).map { _ in rate.admit(a, at: Values.now) }
         #expect(first == [true, true, true, false])
-        let other = rate.take(b, at: Values.now)
+        let other = rate.admit(b, at: Values.now)
         #expect(other)
-        let later = (0..<2).map { _ in rate.take(a, at: Values.now + .milliseconds(500)) }
+        let later = (0..<2).map { _ in rate.admit(a, at: Values.now + .milliseconds(500)) }
         #expect(later == [true, false])
     }
 
@@ -41,10 +41,10 @@ struct RateLimitTests {
         let (a, b) = (try user("11"), try user("10"))
         let later = Values.now + .seconds(2 * 86_400)
         for (user, at) in [(a, Values.now), (b, later)] {
-            _ = limits.calls.take(user, at: at)
-            _ = limits.requests.take(user, at: at)
-            _ = limits.notices.take(user, at: at)
-            _ = limits.ends.take(user, at: at)
+            _ = limits.calls.admit(user, at: at)
+            _ = limits.requests.admit(user, at: at)
+            _ = limits.notices.admit(user, at: at)
+            _ = limits.ends.admit(user, at: at)
             limits.quotas.spend(1 << 40, for: user, at: at)
             limits.rings.began(CallNumber(rawValue: 1), .init(from: user, to: b), rings: true, at: at)
         }

@@ -16,7 +16,7 @@ package protocol OwnershipRegister: AnyObject, Sendable {
     /// Reads the record; ``OwnershipReport/row(_:)`` or ``OwnershipReport/unreadable(_:)`` follows.
     func read()
 
-    /// Claims the calls if no claim has followed the ownership `epoch`; ``OwnershipReport/claimed(_:)``,
+    /// Claims the calls if `epoch` is still the newest ownership; ``OwnershipReport/claimed(_:)``,
     /// ``OwnershipReport/claimLost`` or ``OwnershipReport/claimFailed(_:)`` follows, and before it
     /// ``OwnershipReport/loading`` once the claim is durable.
     ///
@@ -60,7 +60,7 @@ package struct ClaimedStore: Sendable {
     package let store: any ReleasableStore
     /// The data that the store contained after the claim.
     package let state: StoredState
-    /// The nodes, besides this one, that were in the list of nodes and were seen in the last 5 s.
+    /// The other nodes that were in the list of nodes and were seen in the last 5 s.
     package let others: Set<NodeID>
 
     /// Creates a claimed store of these parts.

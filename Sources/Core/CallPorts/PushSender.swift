@@ -70,8 +70,7 @@ package struct OutgoingPush: Equatable, Sendable {
         package static let noticeSeconds: Int64 = 24 * 60 * 60
     }
 
-    /// Returns how many seconds a service that counts whole seconds keeps the push, at least one: such a service keeps also
-    /// a push that rings now or not at all.
+    /// The push's TTL in seconds, at least 1: FCM and Web Push have no "never".
     ///
     /// `left`: The milliseconds until the push expires.
     package func secondsKept(left: Int64) -> Int64 {

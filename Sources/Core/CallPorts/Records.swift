@@ -36,7 +36,7 @@ package struct DeviceRecord: Equatable, Sendable {
     package var installation: String?
     /// The name of the sound of an alert that rings; `nil` = the system's.
     package var sound: String?
-    /// The keys that the app wants in the pushes of calls besides, as `PayloadAliases` writes them; `nil` = none.
+    /// Additional payload keys that the app has asked for, as `PayloadAliases` writes them; `nil` = none.
     package var payloadKeys: String?
     /// The APNs environment that the client named; `nil` = the client named none.
     package var environment: APNsEnvironment?

@@ -11,7 +11,7 @@ package struct ScheduleRecord: Equatable, Sendable {
     package var recurrence: Recurrence
     /// The name of the time zone in the tz database, such as `Asia/Seoul`.
     package var timeZone: String
-    /// The caller of the calls, which is only a name.
+    /// The display name shown as the caller: no user makes these calls.
     package var from: UserID
     /// The caller's displayed name; `nil` = there is none.
     package var displayName: String?

@@ -7,7 +7,7 @@ import JSON
 package enum Overview {
     /// Returns the overview as an object; the calls are newest first.
     ///
-    /// `faults`: What is wrong, in sentences, besides the pushes that these calls show.
+    /// `faults`: What is wrong, in sentences, without the pushes that these calls show.
     package static func body(live: [Explanation], ended: [Explanation], faults: [String]) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginObject()

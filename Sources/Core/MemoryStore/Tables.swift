@@ -78,7 +78,7 @@ package struct Tables {
         if let earlier { unlist(earlier) }
         lastCallNumber = max(lastCallNumber, call.number.rawValue)
         numbersByID[call.id, default: []].insert(call.number)
-        // The caller of a scheduled call is only a name.
+        // No user makes a scheduled call; its caller is a display name.
         for user in Set([call.scheduled == nil ? call.caller : call.callee, call.callee]) {
             numbersByUser[user, default: []].insert(call.number)
         }

@@ -12,7 +12,7 @@ package struct EventConfirmations: Sendable {
     /// Creates the record of a new link.
     package init() {}
 
-    /// Returns the number up to which the events are to be confirmed now; `nil` = no further event can be confirmed.
+    /// The newest event to confirm now; `nil` = no further one can be confirmed.
     ///
     /// Called at the end of a turn. `ticket`: the commit that covers all changes so far.
     package mutating func confirm(after ticket: UInt64, durable: UInt64) -> UInt64? {

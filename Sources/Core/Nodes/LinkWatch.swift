@@ -22,7 +22,7 @@ package struct LinkWatch: Sendable {
         nextPing = now + NodeLimits.linkPing
     }
 
-    /// The next moment at which ``check(at:)`` is to be called.
+    /// The next deadline of ``check(at:)``.
     package var deadline: Moment { min(nextPing, lastHeard + NodeLimits.linkSilence) }
 
     /// Records that bytes arrived.

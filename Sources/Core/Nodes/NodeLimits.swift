@@ -12,7 +12,7 @@ package enum NodeLimits {
     package static let gathering = Moment.Duration.milliseconds(300)
     /// The time for which the heir alone may claim a released row.
     package static let heirPrecedence = Moment.Duration.milliseconds(500)
-    /// The time for which an owner that lives may repeat a claim that the database has lost, before another node claims.
+    /// How long a live owner may re-claim after a fail-over lost its claim.
     package static let repeatedClaim = Moment.Duration.seconds(2)
     /// The time for which a node whose claim failed leaves the claim to others.
     package static let claimPause = Moment.Duration.seconds(2)

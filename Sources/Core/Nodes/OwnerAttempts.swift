@@ -77,7 +77,7 @@ package struct OwnerAttempts: Equatable, Sendable {
 
     /// Records that the owner has refused this node for want of a link; the node pauses.
     ///
-    /// - Returns: Whether the operator is to be told: at most once per minute.
+    /// - Returns: Whether to tell the operator: at most once per minute.
     package mutating func refused(at now: Moment) -> Bool {
         isRefused = true
         since = nil

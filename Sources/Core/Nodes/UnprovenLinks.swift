@@ -7,7 +7,7 @@ package enum UnprovenLinks {
     /// ``NodeLimits/unprovenLinks`` displaces only its own links.
     ///
     /// - Parameter addresses: The address of each link without its port, the oldest link first.
-    /// - Returns: The place of the link; `nil` = none is to be closed.
+    /// - Returns: The place of the link; `nil` = close none.
     package static func surplus(_ addresses: [String]) -> Int? {
         var counts: [String: Int] = [:]
         for address in addresses { counts[address, default: 0] += 1 }

@@ -80,7 +80,7 @@ struct CommitQueue {
 
     mutating func append(_ change: Change) { changes.append(change) }
 
-    /// Ensures that there is a next commit: that the store takes it proves that this server still owns the calls.
+    /// Forces a commit, even an empty one: its success proves that this server still owns the calls.
     mutating func demandCommit() { isCommitDemanded = true }
 
     /// Ensures that the next commit stores a call's record.

@@ -47,7 +47,7 @@ enum SwitchboardLimits {
     /// The longest time over which reconnecting devices are spread: until a device has reconnected, only pushes reach
     /// it.
     static let longestReconnectSpread = Moment.Duration.seconds(10)
-    /// The delay before the first device is to reconnect: the next server opens its store first.
+    /// The reconnect delay of the first device: the next server opens its store first.
     static let firstReconnectDelay = Moment.Duration.milliseconds(500)
 
     // MARK: Calls
@@ -122,7 +122,7 @@ enum SwitchboardLimits {
 
     // MARK: Stored bytes
 
-    /// The cost of a database row in bytes, besides its text.
+    /// The cost of a database row in bytes, without its text.
     static let rowBytes = 128
     /// The number of entries that a log gathers before they are counted, a power of two: counting each one would slow
     /// down relaying.

@@ -34,7 +34,7 @@ package struct Policy: Sendable {
     package var applicationServerKey: String?
     /// The hosts to which Web Push messages may be sent.
     package var webPushHosts = WebPushHosts()
-    /// The keys that an app wants in the push of a call besides, by its bundle id.
+    /// Additional keys of a call's push that an app has asked for, by its bundle id.
     package var payloadAliases: [String: PayloadAliases] = [:]
     /// The APNs environment for devices that do not report theirs; `nil` = found out by trial.
     package var apnsEnvironment: APNsEnvironment?
@@ -106,7 +106,7 @@ package struct Policy: Sendable {
     /// that tell of a call wait for a commit.
     ///
     /// Several servers that share one database need it: the next owner of the calls adopts the connections, and a
-    /// deposed owner knows the newest calls as little as their devices know of it.
+    /// deposed owner does not know the newest calls.
     package var marksLogs = false
     /// The address at which other nodes reach this one, for the timelines of the calls that it takes over; `nil` = there are
     /// no other nodes.

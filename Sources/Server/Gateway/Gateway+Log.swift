@@ -7,7 +7,7 @@ import Switchboard
 
 /// Logs the switchboard's reports at the levels `debug` and `trace`, and the progress of a shutdown.
 extension Gateway {
-    /// How much the switchboard is to report at the log's present level.
+    /// How much the switchboard reports at the log's present level.
     var wantedDetail: Switchboard.Detail {
         log.isOn(.trace) ? .calls : log.isOn(.debug) ? .connections : .none
     }

@@ -12,11 +12,11 @@ package struct GatewayConfiguration: Sendable {
     ///
     /// `nil`: there is no such listener.
     package var admin: (host: String, port: Int)?
-    /// The names by which the operators' listener may be addressed, besides those that nobody can register.
+    /// The names by which the operators' listener may be addressed, in addition to those that nobody can register.
     package var adminHosts: Set<String> = []
     /// Whether the store may have to be waited for at the start: it is a database on the network.
     package var mayWaitForStore = false
-    /// The origins, besides the server's own host, from which browsers may connect; `*` = any.
+    /// The origins, in addition to the server's own host, from which browsers may connect; `*` = any.
     package var allowedOrigins: Set<String> = []
     /// Whether a Socket.IO client without a token may name its user itself, unverified.
     ///
@@ -26,7 +26,7 @@ package struct GatewayConfiguration: Sendable {
     package var policy = Policy()
     /// How long connections may take to close when the server shuts down, in milliseconds.
     package var drainMilliseconds: Int64 = 5_000
-    /// The same for a node whose calls another node has taken over, and which begins anew after that.
+    /// Drain time of a deposed node before it re-executes, in milliseconds.
     ///
     /// A client that keeps an idle HTTP connection open, or does not return the close frame, loses nothing by the end of
     /// its connection. Until then the node is missing.

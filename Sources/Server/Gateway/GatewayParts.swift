@@ -87,7 +87,7 @@ struct Ending {
     var by: Moment?
     /// The second in which the connections that are still open were last logged.
     var loggedAt: Int64 = 0
-    /// Whether the node was deposed, so that its process must begin anew.
+    /// Whether the node was deposed, so that its process must re-execute.
     var needsNewRun = false
     /// The failure for which the server ended.
     var storeFailure: StoreFailure?

@@ -23,7 +23,7 @@ struct RequestFilter {
         case rest
     }
 
-    /// The most bytes of a head, and the most besides `Cookie`.
+    /// The most bytes of a head, and the most without `Cookie`.
     private let limit: Int
     private let limitBesidesCookies: Int
     private var state = State.start

@@ -60,7 +60,7 @@ package final class Server: @unchecked Sendable {
     var lastSerial = UInt32.random(in: 0...UInt32.max)
     /// The frames that go out at the end of this turn.
     var heldFrames = HeldFrames()
-    /// The connections to other nodes, and the timers besides the delegate's own.
+    /// The connections to other nodes, and the timers other than the delegate's own.
     var streams = LoopStreams()
     /// Whether a connection may serve a further request after a response.
     var keepsAlive = true

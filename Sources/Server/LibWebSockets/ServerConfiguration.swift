@@ -42,8 +42,8 @@ package struct ServerConfiguration: Sendable {
     ///
     /// Default 65,536.
     package var maxBodyBytes = 65_536
-    /// The space for the address and the header lines of a request besides `Cookie`, in bytes; a request that needs more is
-    /// refused with 431.
+    /// The space for the address and the header lines of a request without `Cookie`, in bytes; a request that needs
+    /// more is refused with 431.
     ///
     /// At most 65,535, default 16,384 (a JWT may be long).
     package var maxHeaderBytes = 16_384

@@ -7,8 +7,8 @@ import Storing
 ///
 /// Most changes are calls, entries and events. One statement for each of these tables writes the rows collected so far.
 /// If a further change must take effect after a collected one, the batch first adds the statements for what it has
-/// collected, and then collects anew. The statements of all other changes are added at once; no collected change
-/// depends on them.
+/// collected, and starts an empty collection. The statements of all other changes are added at once; no collected
+/// change depends on them.
 struct ChangeBatch {
     private(set) var steps: [Connection.Step] = []
     /// Whether a change asked for the deletion of old history.

@@ -24,7 +24,7 @@ enum NodeList {
     /// Returns the step that removes a node from the list.
     static func remove(_ node: NodeID) -> Connection.Step { Connection.Step(remove, of(node)) }
 
-    /// Returns the nodes besides `node` that were seen in the last 5 s.
+    /// Returns the other nodes than `node` that were seen in the last 5 s.
     static func others(than node: NodeID, on connection: Connection) throws(PostgresError) -> Set<NodeID> {
         let rows = try connection.run(others, of(node))
         return Set((0..<rows.count).compactMap { NodeID(rows[$0].text(0)) })

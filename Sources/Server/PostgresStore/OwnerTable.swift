@@ -104,7 +104,7 @@ struct OwnerTable {
 
     /// Another server owns the database.
     private static let inUse = PostgresError.State(rawValue: "RLUSE")
-    /// Another claim has followed the ownership that a ``NodeClaim`` names.
+    /// The claim of a ``NodeClaim`` lost: a newer epoch exists.
     private static let lost = PostgresError.State(rawValue: "RLLOS")
 
     private static func inUse(by row: RowBeforeClaim) -> PostgresError {
@@ -247,8 +247,7 @@ struct OwnerTable {
         try connection.run([Connection.Step(Self.release, parameters)])
     }
 
-    /// Ends the connection of a claim that waits for a standby and that nobody waits for any more, and releases what it
-    /// has claimed.
+    /// Aborts an abandoned claim that still waits for its standby.
     ///
     /// Without this, PostgreSQL's process would hold the lock on the row until the standby responds. If it fails, the
     /// next claim waits for that, and for the end of the lease.

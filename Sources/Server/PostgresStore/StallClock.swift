@@ -1,7 +1,7 @@
-/// The time from which the store counts until it says that the database stands still.
+/// Measures how long the database has not confirmed a transaction: beyond a limit, it is stalled.
 ///
 /// The count goes on when a connection is lost and another one is opened. It ends when the lease has run out, at the
-/// latest: other nodes claim when the owner says that its store stands still, and the lease has run out.
+/// latest: other nodes claim when the owner reports a stalled store and the lease has run out.
 struct StallClock {
     private let stall: Duration
     private let lease: Duration
@@ -26,7 +26,7 @@ struct StallClock {
         waitingSince = nil
     }
 
-    /// Whether the database stands still.
+    /// Whether the database is stalled.
     func isLate(at now: ContinuousClock.Instant) -> Bool {
         guard let waitingSince else { return false }
         return now - waitingSince >= stall || now - confirmedAt >= max(stall, lease)

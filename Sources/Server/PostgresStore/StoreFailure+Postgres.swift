@@ -2,7 +2,7 @@ import CallPorts
 import Postgres
 
 extension StoreFailure {
-    /// The failure of a ``NodeClaim`` if another claim has followed the ownership that it names.
+    /// The claim of a ``NodeClaim`` lost: a newer epoch exists.
     static let claimLost = StoreFailure("Another node has claimed the calls.")
 
     /// The failure of an owner whose commit was refused, because another server owns the database.

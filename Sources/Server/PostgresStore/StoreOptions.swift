@@ -50,7 +50,7 @@ struct NodeClaim: Sendable {
     let node: NodeID
     /// The address at which the node accepts links of other nodes.
     let address: String
-    /// The ownership that the claim follows; if another claim has followed it, this one is lost.
+    /// The epoch to supersede (compare-and-swap).
     let after: OwnerEpoch
     /// The newest ownership that the node knows; the claim is above it.
     let above: OwnerEpoch

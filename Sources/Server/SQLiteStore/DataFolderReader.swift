@@ -117,8 +117,7 @@ package final class DataFolderReader: SQLReader {
         return connection
     }
 
-    /// Opens a database to which nobody can write meanwhile; no file is created or changed, except that the `-shm` of
-    /// a killed server may be.
+    /// Opens an unused database read-only; may only recover a stale `-shm`.
     static func connect(toUnused database: String) throws(SQLiteError) -> Connection {
         hasLog(database) ? try connect(to: database) : try immutable(database)
     }

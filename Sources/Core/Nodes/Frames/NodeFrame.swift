@@ -17,7 +17,7 @@ package enum NodeFrame: Equatable, Sendable {
     case ping(UInt64)
     /// The response to a ping.
     case pong(UInt64)
-    /// The owner's store stands still, or works again.
+    /// The owner's store has stalled, or works again.
     case storeStalled(Bool)
     /// An event of the edge; its number is higher than the one before it, also on a new link.
     case event(UInt64, SocketEvent)

@@ -38,7 +38,7 @@ extension NodeMachine {
         case started
         /// The moment that ``NodeMachine/deadline`` named has come.
         case deadlineReached
-        /// The process is to end.
+        /// The process terminates.
         case terminate
 
         // From the database.
@@ -140,7 +140,7 @@ extension NodeMachine {
         case refuseRequest(RequestID)
         /// Tell these sockets when to reconnect, close all sockets, and refuse all requests.
         case closeOwnSockets([DrainedSocket])
-        /// End the run: the process is to begin anew.
+        /// End the run: the process re-executes.
         case beginAnew
 
         // On the operator.
@@ -197,7 +197,7 @@ extension NodeMachine {
         case serves(links: Int)
         /// This node releases the calls.
         case releases(OwnerEpoch, heir: NodeID?)
-        /// Another node owns the calls, and this one begins anew.
+        /// Another node owns the calls; this one re-executes.
         case deposed
         /// Another node is linked to this one.
         case nodeLinked(NodeID)

@@ -7,7 +7,7 @@ extension Tenure {
         case started
         /// The moment that ``Tenure/deadline`` named has come.
         case deadlineReached
-        /// The process is to end: release the calls to another node, or end at once if the node owns none.
+        /// The process terminates: release the calls to another node, or end at once if the node owns none.
         case terminate
 
         // From the database.
@@ -26,7 +26,7 @@ extension Tenure {
         case claimFailed
         /// A commit of this ownership was refused: the row has a newer one.
         case commitRefused(OwnerEpoch)
-        /// The store of this ownership stands still (`true`), or works again.
+        /// The store of this ownership has stalled (`true`), or works again.
         case storeStalled(OwnerEpoch, Bool)
         /// All is committed, and the row is released.
         case released(OwnerEpoch)
@@ -41,7 +41,7 @@ extension Tenure {
         case linkFailed
         /// The link has ended.
         case linkLost(LinkEnd)
-        /// The owner says that its store stands still (`true`), or works again.
+        /// The owner reports that its store has stalled (`true`), or works again.
         case ownerStalled(Bool)
         /// The owner says that it has released the calls to a node, or to any node.
         case ownerReleased(heir: NodeID?)
@@ -91,7 +91,7 @@ extension Tenure {
         case disconnect
         /// Tell the owner at the other end of the link, if it is open, that this newer ownership exists.
         case depose(by: OwnerEpoch)
-        /// Tell all attached nodes that the store stands still (`true`), or works again.
+        /// Tell all attached nodes that the store has stalled (`true`), or works again.
         case announceStall(Bool)
         /// Tell all attached nodes to whom the calls were released.
         case announceRelease(heir: NodeID?)

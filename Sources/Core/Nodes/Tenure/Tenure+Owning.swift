@@ -16,7 +16,7 @@ extension Tenure {
         }
         let isNewest = epoch >= newestEpoch
         newestEpoch = max(newestEpoch, epoch)
-        // The node may still have a link to an owner whose store stands still.
+        // The node may still have a link to an owner with a stalled store.
         if openLinkEpoch != nil { effects.append(.depose(by: newestEpoch)) }
         disconnect(&effects)
         guard !isTerminating else {

@@ -6,7 +6,7 @@ import CallWire
 enum Beginning {
     /// A user's device, by an offer that the limits on rings allow.
     case byUser(RingLimits.Keys)
-    /// The server itself, because a ring of a schedule is due; the caller is only a name.
+    /// The server itself, because a ring of a schedule is due; the caller is a display name.
     indirect case bySchedule(ScheduleRecord, ScheduledRing, ScheduledCall)
 
     var isByUser: Bool { if case .byUser = self { true } else { false } }

@@ -104,7 +104,7 @@ enum CallRouter {
         case rings
         /// The call is hidden from its callee, who cannot answer it.
         case hidden
-        /// The call ends at once: the callee is in another call, and the policy is to report busy.
+        /// The call ends at once: the callee is in another call, and the policy reports busy.
         case busy
         /// The call ends at once: too many other callers ring its callee.
         case tooManyCallers

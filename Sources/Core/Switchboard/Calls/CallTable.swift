@@ -133,7 +133,7 @@ struct CallTable: ~Copyable {
     func live(of user: UserID, with peer: UserID) -> Call? {
         let own = live(of: user)
         func isSought(_ call: Call) -> Bool { call.key.pair.contains(peer) && call.side(of: user) != nil }
-        // The caller of a scheduled call is only a name: a signal for the user of that name means another call.
+        // The caller of a scheduled call is a display name: a signal for the user of that name means another call.
         return own.last { $0.scheduled == nil && isSought($0) } ?? own.last(where: isSought)
     }
 

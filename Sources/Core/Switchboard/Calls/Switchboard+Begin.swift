@@ -39,7 +39,7 @@ extension Switchboard {
         if beginning.isByUser { noteContact(source.user, callee) }
         turn.out.append(.note(.began(id, epoch: epoch)))
 
-        // A scheduled call, whose caller is only a name, competes with no other.
+        // A scheduled call has no calling user, so it competes with no other.
         let competes = looksShown && beginning.isByUser
         let opposingCalls = competes ? opposingCalls(of: call) : []
         let outcome = CallRouter.startOutcome(

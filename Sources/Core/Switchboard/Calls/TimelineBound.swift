@@ -65,7 +65,7 @@ struct TimelineBound {
         phase == self.phase ? admits(event) : nil
     }
 
-    /// Returns whether an event is to be written, and counts the event as written, repeated or omitted.
+    /// Returns whether to write an event, and counts the event as written, repeated or omitted.
     mutating func admits(_ event: TimelineEvent) -> Bool {
         if let (repeatable, device) = event.repeatable {
             let index = written.firstIndex { $0.event == repeatable && $0.wave == wave && $0.device == device }

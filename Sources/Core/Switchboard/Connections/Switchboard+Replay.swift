@@ -27,7 +27,7 @@ extension Switchboard {
     /// Replays the entries of every live call that concern a device to its connection, and notifies the device of the
     /// calls that ended while it had no connection.
     ///
-    /// A client without a cursor gets the whole log of a ringing call, because its app may have been started anew. Of
+    /// A client without a cursor gets the whole log of a ringing call, because its app may have been restarted. Of
     /// an answered call it gets only the entries that have not reached it.
     ///
     /// `seen`: For a client without a cursor, the newest `seq` of each log that has reached the device; otherwise

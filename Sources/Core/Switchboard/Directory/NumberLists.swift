@@ -69,7 +69,7 @@ struct NumberLists {
     /// The update to compare next.
     var nextUpdate: PendingUpdate? { waiting.first }
 
-    /// Queues an update; returns whether it is the first, which is to be compared now.
+    /// Queues an update; returns whether it is the first: compare that now.
     mutating func queue(_ update: PendingUpdate) -> Bool {
         waiting.append(update)
         return updateCount == 1
@@ -101,7 +101,7 @@ struct NumberLists {
         return storing?.answer
     }
 
-    /// Drops the remaining parts of the update that is being stored; returns its request, which is to be refused.
+    /// Drops the remaining parts of the update that is being stored; returns its request, for the refusal.
     mutating func interruptStoring() -> RequestID? {
         defer { storing?.answer = nil }
         storing?.rest = []

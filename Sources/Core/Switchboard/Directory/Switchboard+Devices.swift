@@ -161,8 +161,8 @@ extension Switchboard {
         return id
     }
 
-    /// Takes a push token that `device` registers away from the devices that registered it before: a device that changed
-    /// hands must not ring for its former owner.
+    /// Moves a push token to `device`; earlier holders lose it, since a device that changed hands must not ring for its
+    /// former owner.
     ///
     /// The other users of one installation keep the token.
     private mutating func moveToken(_ token: String, _ kind: PushKind, by device: DeviceRecord) {
@@ -194,7 +194,7 @@ extension Switchboard {
     }
 
     /// Cancels the pushes that wait to wake a device and are addressed to a push token that the device has just
-    /// replaced, and requests them anew: APNs would refuse the old token, and nothing else would wake the device.
+    /// replaced, and requests them again: APNs would refuse the old token, and nothing else would wake the device.
     private mutating func renewWithheldPushes(to device: DeviceRecord) {
         guard policy.withholdsDecisions else { return }
         for call in calls.ringing(device.user) {

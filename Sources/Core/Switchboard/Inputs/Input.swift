@@ -56,7 +56,7 @@ extension Switchboard {
         // From the operator and from time.
         /// An operator has given the server a command; ``Output/done(_:)`` follows.
         case operatorCommand(OperatorCommandID, OperatorCommand)
-        /// The server is to shut down.
+        /// The server shuts down.
         case drain
         /// The wall clock was set, or has become steady; all other inputs have moments of the server's clock.
         case wallClock(WallClock)

@@ -103,7 +103,7 @@ struct DevicePush: Equatable {
     /// Whether the device may have the push: its service has accepted it, or a response was lost.
     var mayHaveArrived: Bool { phase == .accepted || hasLostResponse }
 
-    /// When the push is to be tried next; `nil` = no attempt is planned.
+    /// When the next attempt is due; `nil` = none is planned.
     var retryAt: Moment? { if case .waiting(let until) = phase { until } else { nil } }
 
     /// Switches to a route, unless it has the push token that is tried now.
@@ -165,9 +165,9 @@ struct DevicePush: Equatable {
         case retry
         /// The push could not be sent, and will be tried again later if the device has no other route.
         case useOther
-        /// The push is to be tried in the other environment immediately.
+        /// Retry in the other environment immediately.
         case tryOther
-        /// The push is to be tried without the offer immediately.
+        /// Retry without the offer immediately.
         case tryShorter
         /// The push service reports that the push token is bad; for APNs, in both environments.
         case tokenIsBad

@@ -7,8 +7,8 @@ enum PushPayload {
     /// Returns the payload for an incoming call.
     ///
     /// The offer's SDP is included if it fits, so that the woken app need not fetch it. A displayed name that does not
-    /// fit is cut. `aliases`: the keys that the device's app wants besides. `omitsOffer`: whether the SDP, or a schedule's
-    /// data, is left out although it may fit.
+    /// fit is cut. `aliases`: additional keys that the device's app has asked for. `omitsOffer`: whether the SDP, or a
+    /// schedule's data, is left out although it may fit.
     static func incoming(
         _ call: Call,
         to device: DeviceRecord,

@@ -26,7 +26,7 @@ extension Switchboard {
         return .retry
     }
 
-    /// Returns when a notice is to be sent again; `nil` = it is not.
+    /// When to retry a notice; `nil` = never.
     private func nextAttempt(of pending: PendingPush, after result: PushResult) -> Moment? {
         var moment = turn.now + DevicePush.pause(after: pending.attempts)
         switch result {

@@ -40,7 +40,7 @@ extension Switchboard {
             let device = directory.device(refused.device, of: refused.user), mayWake(device, for: call)
         else { return }
         guard !device.isLive(among: connections.of(call.callee)) else {
-            // The device has connected by itself. If its connection turns out to be dead, it is pushed anew.
+            // The device has connected by itself. If its connection turns out to be dead, it is pushed again.
             call.pushes[device.id] = nil
             return
         }
@@ -158,7 +158,7 @@ extension Switchboard {
                 continue
             }
             guard !device.isLive(among: own), !isNeedless(push, to: device, for: call) else {
-                // The device has connected by itself. If its connection turns out to be dead, it is pushed anew.
+                // The device has connected by itself. If its connection turns out to be dead, it is pushed again.
                 call.pushes[id] = nil
                 continue
             }

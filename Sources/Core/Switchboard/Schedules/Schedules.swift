@@ -55,7 +55,7 @@ struct Schedules {
 
     /// The state of a further ring (``ScheduleRecord/again``) whose date is from before the start.
     enum EarlierRing {
-        /// It is to come.
+        /// It lies ahead.
         case planned
         /// Its date was too long ago when it became due. It waits, since the date may be ahead.
         case late
@@ -206,7 +206,7 @@ struct Schedules {
 
     private func isHeld(_ record: ScheduleRecord) -> Bool {
         guard let heldBefore, let due = due(of: record), case .once = record.recurrence.dates else { return false }
-        // A changed schedule may have a further ring that was due long ago, and a next call that is to come.
+        // A changed schedule may have a further ring that was due long ago, and a future call.
         return due < heldBefore && (record.next ?? due) < heldBefore
     }
 

@@ -25,7 +25,7 @@ extension Switchboard {
         ensureSchedulesTimer()
     }
 
-    /// Continues with a schedule whose user is to be rung again.
+    /// Continues with a schedule's next ring.
     private mutating func restoreAgain(of record: ScheduleRecord) {
         let limited = limitedAgain(of: record)
         if limited == record.again { return directory.schedules.setEarlierRing(.planned, of: record) }

@@ -7,7 +7,7 @@ import LibWebSockets
 struct OriginPolicy: Sendable {
     private let allowed: Set<String>
 
-    /// Creates the policy for these origins, besides the server's own; `*` = any.
+    /// Creates the policy for these origins and the server's own; `*` = any.
     init(allowing allowed: Set<String>) { self.allowed = allowed }
 
     /// Returns whether a page of this origin may connect.

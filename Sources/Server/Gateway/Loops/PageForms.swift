@@ -27,7 +27,7 @@ struct PageForm: Sendable {
         return knownTags?.matches(tag) ?? false
     }
 
-    /// Whether the response is to be compressed; a small one fits in a packet or two anyway.
+    /// Whether to compress the response; a small one fits in a packet or two anyway.
     func isCompressed(_ response: Response) -> Bool {
         acceptsGzip && response.status == 200 && response.body.count >= 1_024
     }

@@ -49,7 +49,7 @@ extension Gateway {
         post { $0.node?.handleOwnershipReport(report) }
     }
 
-    /// Ends the run because another node owns the calls; the process is to begin anew.
+    /// Ends the run because another node owns the calls; the process re-executes.
     func endForNewRun() {
         guard !isDraining else { return }
         ending.needsNewRun = true

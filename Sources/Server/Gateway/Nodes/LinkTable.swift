@@ -19,7 +19,7 @@ struct LinkTable {
         for link in unproven { body(link) }
     }
 
-    /// The next moment at which ``Link/check(at:)`` is to be called for one of the links; `nil` = there is no link.
+    /// The next deadline of ``Link/check(at:)`` of all links; `nil` = there is no link.
     var deadline: Moment? {
         var next: Moment?
         forEach { link in next = next.map { min($0, link.deadline) } ?? link.deadline }

@@ -92,10 +92,10 @@ struct SocketIOSessions {
         index.remove(session.machine.sid)
     }
 
-    /// When the next session is to be checked.
+    /// The earliest deadline of a session.
     var nextCheck: Moment? { checks.first?.at }
 
-    /// Returns the sessions whose deadlines are to be checked, and plans their next check.
+    /// Returns the sessions whose deadlines are due, and plans their next check.
     mutating func due(at now: Moment) -> [SocketIOSession] {
         var due: [SocketIOSession] = []
         while let check = checks.first, check.at <= now {

@@ -12,7 +12,7 @@
 struct TokenTrust {
     /// The consequence of a refusal.
     enum Verdict: Equatable {
-        /// The token is old, or others are refused as well: another one is to be fetched.
+        /// The token is old, or others are refused as well: fetch another.
         case replace
         /// The token is good: others were sent with it a moment ago.
         case messageIsAtFault

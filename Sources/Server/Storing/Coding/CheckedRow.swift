@@ -10,7 +10,7 @@ import CallPorts
 /// word that it needs is unusable. Both cases are recorded in `damages`.
 ///
 /// It is not generic over the row: its own generic functions are then made for the types of this module's records, and
-/// not found anew for each value, which took a sixth of a start.
+/// not looked up for each value, which took a sixth of a start.
 struct CheckedRow {
     let row: any StoredRow
     let table: String

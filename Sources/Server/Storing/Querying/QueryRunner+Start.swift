@@ -3,7 +3,7 @@ package import CallPorts
 
 /// Reads what a start of the server needs: what lives, and nothing of the past.
 extension QueryRunner {
-    /// Returns all that a start needs besides the live calls, the counter of unclean starts, and the damages.
+    /// Returns all that a start needs except the live calls, the counter of unclean starts, and the damages.
     package func registrations() throws(Failure) -> StoredState {
         var state = StoredState()
         let (reader, cold) = (reader, sentences.cold)

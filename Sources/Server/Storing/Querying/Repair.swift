@@ -76,7 +76,7 @@ package struct Repair<Session: SQLSession> {
         return steps
     }
 
-    /// Counts the call directory's numbers and versions anew; every client then reads its list from the beginning.
+    /// Recounts the call directory's numbers and versions; every client then reads its list from the beginning.
     private var mendDirectory: Sentence {
         let newest = """
             1 + (SELECT coalesce(max(version), 0) FROM directory

@@ -6,10 +6,9 @@ import Threads
 /// The event loop never waits to fill the queue, and the writer takes its whole content in one step.
 ///
 /// The queue has no limit of its own. While the store is stalled, the switchboard accepts no signals except `end`. So
-/// the queue grows by the ends of the calls that are live, once each, by the results of their pushes, by the devices
-/// that were seen, and by requests such as a block, whose changes are queued although the response says that the store
-/// is unavailable. The rate of these requests is the only unbounded part. `ringline_store_commits_waiting` shows the
-/// length.
+/// the queue grows by one end per live call, push results, last-seen updates, and requests such as a block (queued
+/// although the response says that the store is unavailable), the only unbounded part.
+/// `ringline_store_commits_waiting` shows the length.
 package final class WriterQueue: Sendable {
     /// One commit.
     package struct Commit: Sendable {

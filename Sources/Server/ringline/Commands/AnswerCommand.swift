@@ -48,7 +48,7 @@ private final class AnsweringRole: TryOutClient.Role, Sendable {
         case "offer":
             let name = message.word("displayName").map { " (\($0))" } ?? ""
             terminal.say("← offer: call \(callID) from \(message.word("from") ?? "?")\(name)")
-            send("ringing", callID, terminal)
+            sendSignal("ringing", callID, terminal)
             terminal.after(milliseconds: command.after) { [self] in pickUp(callID, $0) }
         case "ack": break
         case "error": terminal.say("← error \(message.word("code") ?? "?"): \(message.word("message") ?? "")")
@@ -64,23 +64,23 @@ private final class AnsweringRole: TryOutClient.Role, Sendable {
 
     private func pickUp(_ callID: String, _ terminal: TryOutClient) {
         if command.decline {
-            send("end", callID, terminal)
+            sendSignal("end", callID, terminal)
             return
         }
-        send("answer", callID, terminal) { json in
+        sendSignal("answer", callID, terminal) { json in
             json.name("sdp")
             json.value(SampleMedia.answer(hasVideo: false))
         }
         for candidate in SampleMedia.candidates(ufrag: "x9Qd") {
-            send("ice", callID, terminal) { json in
+            sendSignal("ice", callID, terminal) { json in
                 json.name("candidate")
                 json.raw(candidate.utf8)
             }
         }
-        send("connected", callID, terminal)
+        sendSignal("connected", callID, terminal)
     }
 
-    private func send(
+    private func sendSignal(
         _ type: String,
         _ callID: String,
         _ terminal: TryOutClient,

@@ -84,7 +84,7 @@ private final class CallingRole: TryOutClient.Role, Sendable {
             let name = message.word("callId")
             known.withLock { $0.callID = name }
             terminal.say("← ack: call \(callID ?? "?") is stored, \(command.to) is being rung")
-            for candidate in SampleMedia.candidates(ufrag: "EsAw") { send("ice", terminal, candidate: candidate) }
+            for candidate in SampleMedia.candidates(ufrag: "EsAw") { sendSignal("ice", terminal, candidate: candidate) }
         case "ack": break
         case "error":
             terminal.say("← error \(message.word("code") ?? "?"): \(message.word("message") ?? "")")
@@ -93,8 +93,8 @@ private final class CallingRole: TryOutClient.Role, Sendable {
         case "answer":
             known.withLock { $0.wasAnswered = true }
             terminal.say("← answer from \(message.word("from") ?? "?"), device \(message.word("fromDevice") ?? "?")")
-            send("connected", terminal)
-            terminal.after(milliseconds: command.talk * 1_000) { [self] in send("end", $0) }
+            sendSignal("connected", terminal)
+            terminal.after(milliseconds: command.talk * 1_000) { [self] in sendSignal("end", $0) }
         case "call":
             let reason = message.word("reason").map { " (\($0))" } ?? ""
             terminal.say("← call is \(message.word("state") ?? "?")\(reason)")
@@ -107,11 +107,11 @@ private final class CallingRole: TryOutClient.Role, Sendable {
 
     func interrupted(_ terminal: TryOutClient) {
         guard callID != nil else { return terminal.finish(1) }
-        send("end", terminal)
+        sendSignal("end", terminal)
         terminal.after(milliseconds: 500) { $0.finish(1) }
     }
 
-    private func send(_ type: String, _ terminal: TryOutClient, candidate: String? = nil) {
+    private func sendSignal(_ type: String, _ terminal: TryOutClient, candidate: String? = nil) {
         guard let callID else { return }
         terminal.send(type) { json in
             json.name("callId")

@@ -40,7 +40,7 @@ enum FatalSignals {
     }
 
     /// Runs Swift's handler, which prints the backtrace, and then ends the process by the signal.
-    fileprivate static func handle(
+    fileprivate static func signalCaught(
         _ signal: Int32,
         _ info: UnsafeMutablePointer<siginfo_t>?,
         _ context: UnsafeMutableRawPointer?
@@ -96,5 +96,5 @@ enum FatalSignals {
     _ info: UnsafeMutablePointer<siginfo_t>?,
     _ context: UnsafeMutableRawPointer?
 ) {
-    FatalSignals.handle(signal, info, context)
+    FatalSignals.signalCaught(signal, info, context)
 }

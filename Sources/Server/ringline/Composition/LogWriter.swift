@@ -82,7 +82,7 @@ final class LogWriter: Sendable {
         deinit { if descriptor.load(ordering: .relaxed) >= 0 { close(descriptor.load(ordering: .relaxed)) } }
 
         /// Makes a descriptor refer to the other file, if there is one; returns whether there was one.
-        func take(as old: Int32) -> Bool {
+        func replace(_ old: Int32) -> Bool {
             guard descriptor.load(ordering: .relaxed) >= 0 else { return false }
             let new = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
             guard new >= 0 else { return false }
@@ -99,7 +99,7 @@ final class LogWriter: Sendable {
     /// Queues a complete line, including its newline, and returns immediately.
     func write(_ line: [UInt8]) {
         guard thread != nil else {
-            _ = successor.take(as: descriptor)
+            _ = successor.replace(descriptor)
             _ = Self.write(line, to: descriptor)
             return
         }
@@ -151,7 +151,7 @@ final class LogWriter: Sendable {
         }
 
         private mutating func write(_ group: [UInt8]) -> Bool {
-            if successor.take(as: descriptor) { isTorn = false }
+            if successor.replace(descriptor) { isTorn = false }
             let bytes = isTorn ? [0x0A] + group : group
             let written = LogWriter.write(bytes, to: descriptor)
             if written > 0 { isTorn = bytes[written - 1] != 0x0A }

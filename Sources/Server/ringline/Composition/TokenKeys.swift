@@ -33,7 +33,7 @@ final class TokenKeys: Sendable {
         let state = Monitor(try Self.read(settings, warn: warn))
         self.state = state
         keySetFetcher = try settings.jwks.map { keys throws(UsageError) in
-            try KeySetFetcher(keys, log: log) { json throws(UsageError) in try Self.take(json, into: state, log) }
+            try KeySetFetcher(keys, log: log) { json throws(UsageError) in try Self.adopt(json, into: state, log) }
         }
     }
 
@@ -118,7 +118,7 @@ final class TokenKeys: Sendable {
     }
 
     /// Puts a fetched set into use and returns its number of keys.
-    private static func take(_ json: [UInt8], into state: Monitor<State>, _ log: ServerLog) throws(UsageError) -> Int {
+    private static func adopt(_ json: [UInt8], into state: Monitor<State>, _ log: ServerLog) throws(UsageError) -> Int {
         do throws(TokenKeyError) {
             // The set is checked alone first, so that an error in it is not attributed to the other keys.
             let alone = try TokenVerifier(keys: [.publishedKeySet(json: json)])

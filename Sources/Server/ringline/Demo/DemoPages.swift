@@ -180,7 +180,7 @@ struct DemoPages: Sendable {
     private func pushes(for token: String) -> [UInt8] {
         var json = JSONWriter()
         json.beginArray()
-        for push in pushes.take(for: token) {
+        for push in pushes.removeAll(for: token) {
             json.beginObject()
             json.name("kind")
             json.value(push.route.kind.rawValue)

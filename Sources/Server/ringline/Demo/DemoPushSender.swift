@@ -45,7 +45,7 @@ final class DemoPushes: Sendable {
     }
 
     /// Removes and returns the pushes to a device with this push token, oldest first.
-    func take(for token: String) -> [OutgoingPush] {
+    func removeAll(for token: String) -> [OutgoingPush] {
         waiting.withLock { pushes in
             let taken = pushes.filter { $0.route.token == token }
             pushes.removeAll { $0.route.token == token }

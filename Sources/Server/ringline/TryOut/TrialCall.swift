@@ -36,7 +36,7 @@ struct TrialCall {
         let earlier = try start(Self.phone, hanakosToken)
         earlier.kill()
         let taro = try start("iphone-t", token(Self.caller, "Taro"))
-        taro.send("offer") { json in
+        taro.sendFrame("offer") { json in
             json.name("callId")
             json.plain(Self.callID)
             json.name("to")
@@ -80,7 +80,7 @@ struct TrialCall {
     }
 
     private func signal(_ type: String, by phone: TrialPhone, _ write: (inout JSONWriter) -> Void = { _ in }) {
-        phone.send(type) { json in
+        phone.sendFrame(type) { json in
             json.name("callId")
             json.plain(Self.callID)
             write(&json)
@@ -106,7 +106,7 @@ struct TrialCall {
     private func push() throws(UsageError) -> [UInt8] {
         var taken: [OutgoingPush] = []
         try wait("the push") {
-            taken += pushes.take(for: Self.pushToken)
+            taken += pushes.removeAll(for: Self.pushToken)
             return !taken.isEmpty
         }
         return taken.first?.payload ?? []

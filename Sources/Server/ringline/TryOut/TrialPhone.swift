@@ -21,14 +21,14 @@ final class TrialPhone: Sendable {
         target.path = "/ws?device=\(name)"
         var configuration = WebSocketClient.Configuration(url: target.url)
         configuration.authorization = "Bearer \(token)"
-        let client = WebSocketClient(configuration) { [state] event in Self.take(event, into: state) }
+        let client = WebSocketClient(configuration) { [state] event in Self.socketReported(event, into: state) }
         self.client = client
         do throws(WorkThread.Refused) { thread = try WorkThread(named: name) { client.run() } } catch {
             throw UsageError("the system cannot start a thread: \(error.reason)")
         }
     }
 
-    private static func take(_ event: WebSocketClient.Event, into state: Monitor<State>) {
+    private static func socketReported(_ event: WebSocketClient.Event, into state: Monitor<State>) {
         switch event {
         case .opened, .pong: break
         case .text(let text):
@@ -59,7 +59,7 @@ final class TrialPhone: Sendable {
     }
 
     /// Sends a signal.
-    func send(_ type: String, _ write: (inout JSONWriter) -> Void) {
+    func sendFrame(_ type: String, _ write: (inout JSONWriter) -> Void) {
         var json = JSONWriter()
         json.beginObject()
         json.name("type")

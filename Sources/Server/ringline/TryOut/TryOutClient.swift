@@ -139,7 +139,7 @@ final class TryOutClient: Sendable {
         configuration.authorization = "Bearer \(token)"
         configuration.authoritiesPath = options.caFile
         configuration.isInsecure = options.insecure
-        let client = WebSocketClient(configuration) { [weak self] event in self?.take(event) }
+        let client = WebSocketClient(configuration) { [weak self] event in self?.socketReported(event) }
         state.withLock { state in
             state.client = client
             state.end = nil
@@ -256,14 +256,14 @@ final class TryOutClient: Sendable {
         fflush(nil)
     }
 
-    private func take(_ event: WebSocketClient.Event) {
+    private func socketReported(_ event: WebSocketClient.Event) {
         switch event {
         case .opened, .pong: break
         case .text(let text):
             guard let message = try? JSONObject(Array(text.utf8)),  // not from Ringline: nothing to print
                 let member = message[.type], let type = message.string(member)
             else { return }
-            take(type, message)
+            messageReceived(type, message)
         case .closed(let code, let reason):
             say("closed\(code.map { " \($0)" } ?? "") \(reason)")
             state.withLock { state in
@@ -281,7 +281,7 @@ final class TryOutClient: Sendable {
         }
     }
 
-    private func take(_ type: String, _ message: JSONObject) {
+    private func messageReceived(_ type: String, _ message: JSONObject) {
         switch type {
         case "welcome":
             let device = message.word("device")

@@ -199,7 +199,7 @@ package final class Gateway: @unchecked Sendable {
     /// The failure for which the server ended: another server has taken over the database; `nil` if there was none.
     package var storeFailure: StoreFailure? { ending.storeFailure }
 
-    /// Whether the node was deposed, so that its process must begin anew after ``run()``.
+    /// Whether the node was deposed, so that its process must re-execute after ``run()``.
     package var needsNewRun: Bool { ending.needsNewRun }
 
     /// Handles an event of the wall clock; from any thread.

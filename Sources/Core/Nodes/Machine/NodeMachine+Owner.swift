@@ -209,7 +209,7 @@ extension NodeMachine {
         switch revocation.asker {
         case .operatorHere(let id): effects.append(.revocationDone(id))
         case .link(let link):
-            // A node that is linked anew asks again.
+            // A node asks again when it reconnects.
             guard edges.values.contains(where: { $0.link == link }) else { return }
             effects.append(.send(link, revocation.frame))
         }

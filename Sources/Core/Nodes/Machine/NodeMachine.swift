@@ -5,7 +5,7 @@ package import CallPorts
 ///
 /// An *edge* passes the events of its sockets over a link to the owner, and carries out the owner's commands. The
 /// *owner* has the switchboard, and handles the events of all nodes. A node begins as an edge, and may become the owner
-/// once. It never goes back: a deposed process begins anew, and one that has released the calls ends.
+/// once. It never goes back: a deposed process re-executes, and one that has released the calls ends.
 ///
 /// Its shell, which is `Node` in the server and a simulated node in the simulator, passes in what happens and carries
 /// out the effects in order. An input that comes while effects are carried out is handled at once, and its effects are
@@ -49,7 +49,7 @@ package struct NodeMachine: Sendable {
     var revocations: [PendingRevocation] = []
     /// Whether too many events wait for an owner.
     var isRejectingInput = false
-    /// Whether the owner at the other end of the link says that its store stalls.
+    /// Whether the owner reports a stalled store.
     var isOwnerStalled = false
     /// When the operator was last told that a node was refused, because there are too many.
     var refusalReportedAt: Moment?

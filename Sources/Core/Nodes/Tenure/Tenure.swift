@@ -7,38 +7,38 @@ package import CallPorts
 ///     searching ── row is free, process is gone ─────────▶ claiming
 ///     following ── link lost, calls released,
 ///                  newer ownership ──────────────────────▶ searching
-///     following ── owner's store stands still and the
+///     following ── owner's store has stalled, the
 ///                  lease has run out, this is the heir ──▶ claiming
 ///     claiming ─── claimed ──────────────────────────────▶ gathering
 ///     claiming ─── claim lost, failed or overtaken ──────▶ searching
 ///     claiming ─── claim failed, link still open ────────▶ following
 ///     gathering ── all nodes attached, 300 ms ───────────▶ owning
-///     gathering, owning ── process is to end ────────────▶ releasing
-///     claiming ─── claimed, and process is to end ───────▶ releasing
+///     gathering, owning ── terminating ──────────────────▶ releasing
+///     claiming ─── claimed, terminating ─────────────────▶ releasing
 ///     releasing ── released, 5 s ────────────────────────▶ ended
 ///     gathering, owning, releasing ── deposed ───────────▶ ended
-///     searching, following, claiming ── process is to end ▶ ended
+///     searching, following, claiming ── terminating ─────▶ ended
 ///
-/// A row is free if the lease has run out, if it is released, or if it names this node, which then owns nothing. With a
-/// process that is to end, a claim that is under way ends first, within 5 s.
+/// A row is free if the lease has run out, if it is released, or if it names this node, which then owns nothing. When
+/// the process terminates, a pending claim ends first, within 5 s.
 ///
 /// It decides *when* a node claims the calls, and nothing else. It is not what keeps two nodes from owning them: the
 /// database refuses each commit of an earlier ownership, however wrong the clocks and the links are.
 ///
-/// - A node with a sound link claims only when the owner has released the calls to it, or says that its store stands
-///   still and the lease has run out.
+/// - A node with a sound link claims only when the owner has released the calls to it, or reports a stalled store and
+///   the lease has run out.
 /// - A node claims at once when its link was lost and the owner's system refuses a new one, or another run of the node
 ///   answers there, because then the owner's process is gone. That holds only for an owner to which the node had a link: the refusal of an address that never
 ///   worked may be a mistake in the settings.
 /// - Otherwise a node without a link reads the row every ``NodeLimits/readInterval``, and claims when the row
 ///   is free.
 /// - A row with a lower ownership than one that the node knew before it read the row means that the database has lost
-///   claims: a backup was restored, or a standby without the newest commits has taken over. An owner that lives may
-///   repeat its claim when it connects again, so the node leaves it ``NodeLimits/repeatedClaim``. Then it treats the row as
+///   claims: a backup was restored, or a standby without the newest commits has taken over. A live owner may
+///   re-claim when it connects again, so the node leaves it ``NodeLimits/repeatedClaim``. Then it treats the row as
 ///   every other one, and claims above all ownerships that it knows.
 ///
 /// An owner never follows another: when it is deposed or has released the calls, its tenure ends. A deposed process
-/// begins anew, with a new tenure; one that has released the calls ends.
+/// re-executes, with a new tenure; one that has released the calls ends.
 package struct Tenure: Sendable {
     /// The states of a tenure.
     package enum State: Equatable, Sendable {
@@ -61,13 +61,13 @@ package struct Tenure: Sendable {
 
     /// The reasons why a tenure has ended.
     package enum Ending: Equatable, Sendable {
-        /// Another ownership has followed; `nil` = its number is not known, because a commit was refused.
+        /// Superseded by this ownership; `nil` = its number is unknown: a commit was refused.
         case deposed(by: OwnerEpoch?)
         /// The calls were released.
         case released
         /// The release took longer than ``NodeLimits/release``; the calls stay with the node until the lease runs out.
         case releaseOverdue
-        /// The process is to end, and the node owned no calls.
+        /// The process terminates, and the node owned no calls.
         case terminated
     }
 
@@ -80,7 +80,7 @@ package struct Tenure: Sendable {
 
     /// Whether the node has started.
     var hasStarted = false
-    /// Whether the process is to end.
+    /// Whether the process is terminating.
     var isTerminating = false
     /// The ownership of the owner at the other end of the open link; `nil` = no link is open.
     var openLinkEpoch: OwnerEpoch?
@@ -96,9 +96,9 @@ package struct Tenure: Sendable {
     var newestEpochBeforeRead = OwnerEpoch.none
     /// When the node first saw that the database has lost claims; `nil` = the last row that it used had lost none.
     var lossSeen: Moment?
-    /// When the row is to be read next; `nil` = it need not be.
+    /// When the next read of the row is due; `nil` = none is.
     var nextRead: Moment?
-    /// Whether the owner at the other end of the link says that its store stands still.
+    /// Whether the owner reports a stalled store.
     var isOwnerStalled = false
     /// When the node first saw a row that was released to another node.
     var heirSeen: (epoch: OwnerEpoch, at: Moment)?
@@ -107,13 +107,13 @@ package struct Tenure: Sendable {
     /// Whether the claim that is under way is durable.
     var isClaimDurable = false
 
-    /// Whether this owner's store stands still.
+    /// Whether this owner's store is stalled.
     var isStoreStalled = false
     /// The nodes that are attached to this owner.
     var attachedNodes: Set<NodeID> = []
     /// The nodes for which `gathering` waits.
     var expectedNodes: Set<NodeID> = []
-    /// When `gathering`, `releasing`, or the wait for a claim of a process that is to end, ends at the latest.
+    /// Deadline of `gathering`, of `releasing`, or of a terminating node's pending claim.
     var phaseEnd: Moment?
 
     /// Creates the tenure of a node.
@@ -133,7 +133,7 @@ package struct Tenure: Sendable {
     /// Whether the node takes events as the owner.
     package var isServing: Bool { if case .owning = state { true } else { false } }
 
-    /// Whether the node takes no more events: its process is to end, or its part in the calls is over.
+    /// Whether the node takes no more events: its process is terminating, or its part in the calls is over.
     ///
     /// A claim may still be under way then; its calls are released again.
     package var isLeaving: Bool { if case .ended = state { true } else { isTerminating } }

@@ -66,7 +66,7 @@ final class Link: TCPStreamDelegate {
     /// The bytes that wait for the other side to read.
     var bytesWaiting: Int { unsent.count + stream.queuedBytes }
 
-    /// The next moment at which ``check(at:)`` is to be called.
+    /// The next deadline of ``check(at:)``.
     var deadline: Moment { isOpen ? watch.deadline : min(watch.deadline, proofEnd) }
 
     /// When the other side must have proved itself.

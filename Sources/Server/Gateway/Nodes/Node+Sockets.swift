@@ -33,7 +33,7 @@ extension Node {
 
     // MARK: The end
 
-    /// Releases the calls, if the node owns them, and closes this node's connections; the process is to end.
+    /// Releases the calls, if the node owns them, and closes this node's connections: the process terminates.
     func drain() {
         server.stopListeningForStreams()
         handle(.terminate)

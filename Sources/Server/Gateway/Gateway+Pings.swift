@@ -17,7 +17,7 @@ extension Gateway {
         swap(&due, &queue.pings)
         for (connection, number) in due {
             if let socketIO = socketIOSession(connection) {
-                handle(.ping(number), socketIO)
+                feedSession(.ping(number), socketIO)
             } else {
                 ping(connection, number)
             }

@@ -74,7 +74,7 @@ package final class Gateway: @unchecked Sendable {
         let stored = try answeringOperators { try store.open(at: now) }
         do throws(ServerError) {
             try listenForOperatorsAfterOpening(on: server)
-            begin(with: store, stored, push, ports)
+            beginDeciding(with: store, stored, push, ports)
             use(server)
             try startWorkers()
         } catch {
@@ -117,7 +117,12 @@ package final class Gateway: @unchecked Sendable {
     }
 
     /// Begins to decide, with the data of an open store.
-    func begin(with store: any CallStore, _ stored: StoredState, _ push: any PushSender, _ ports: Switchboard.Ports) {
+    func beginDeciding(
+        with store: any CallStore,
+        _ stored: StoredState,
+        _ push: any PushSender,
+        _ ports: Switchboard.Ports
+    ) {
         if stored.uncleanStarts > 0 {
             log.notice("the last run did not shut down cleanly; continuing with the committed data")
         }
@@ -182,7 +187,7 @@ package final class Gateway: @unchecked Sendable {
     }
 
     /// Handles a report of the store; from any thread.
-    package func take(_ report: StoreReport) {
+    package func storeReported(_ report: StoreReport) {
         server?.post { [self] in
             // It belongs to a claim that this node did not use.
             if node != nil, switchboard == nil { return }
@@ -203,12 +208,12 @@ package final class Gateway: @unchecked Sendable {
     package var needsNewRun: Bool { ending.needsNewRun }
 
     /// Handles an event of the wall clock; from any thread.
-    package func take(_ event: ServerTime.Event) {
+    package func clockReported(_ event: ServerTime.Event) {
         server?.post { [self] in note(event) }
     }
 
     /// Handles the result of a push; from any thread.
-    package func take(_ id: PushID, _ result: PushResult) {
+    package func pushFinished(_ id: PushID, _ result: PushResult) {
         server?.post { [self] in feed(.pushed(id, result)) }
     }
 
@@ -307,17 +312,17 @@ package final class Gateway: @unchecked Sendable {
         switch output {
         case .send(let connection, let frame):
             if let socketIO = socketIOSession(connection) {
-                handle(.frame(frame), socketIO)
+                feedSession(.frame(frame), socketIO)
                 return
             }
-            send(Frame(withHeadroom: frame), to: connection, ownLoop)
+            sendFrame(Frame(withHeadroom: frame), to: connection, ownLoop)
         case .marked(let connection, let call, let seq):
             node?.machine.mark(connection.rawValue, LogMark(call, seq: seq))
         case .bound(let connection, let isBound): node?.sendCommand(.bind(connection, isBound), to: connection.rawValue)
         case .ping(let connection, let number): queue.pings[connection] = number
         case .close(let connection, let code, let reason, let isLost):
             if let socketIO = socketIOSession(connection) {
-                handle(.closedByServer(code: code, reason: reason), socketIO)
+                feedSession(.closedByServer(code: code, reason: reason), socketIO)
                 return
             }
             close(connection, code: code, reason: reason, discardingQueue: isLost)

@@ -24,7 +24,7 @@ struct MetricsPage {
     ]
 
     init(_ metrics: Metrics, calls: [CallState: Int], _ surroundings: ServerFigures) {
-        begin("ringline_build_info", "gauge", "Always 1; the label is the version.")
+        beginFamily("ringline_build_info", "gauge", "Always 1; the label is the version.")
         line("ringline_build_info", "{version=\"\(surroundings.version)\"}", "1")
         addConnections(metrics, surroundings)
         addCalls(metrics, calls)
@@ -67,7 +67,7 @@ struct MetricsPage {
         )
         counter("ringline_clock_leaps_total", "Leaps of the wall clock.", surroundings.clockLeaps)
         let help = "Lead of the wall clock over the server's own clock, in seconds."
-        begin("ringline_clock_offset_seconds", "gauge", help)
+        beginFamily("ringline_clock_offset_seconds", "gauge", help)
         line("ringline_clock_offset_seconds", "", Self.seconds(surroundings.clockDifference))
         if let node = surroundings.node { addNode(node) }
         addProcess(surroundings.process)
@@ -148,12 +148,12 @@ struct MetricsPage {
     }
 
     private mutating func addCalls(_ metrics: Metrics, _ calls: [CallState: Int]) {
-        begin("ringline_calls", "gauge", "Live calls.")
+        beginFamily("ringline_calls", "gauge", "Live calls.")
         for state in CallState.allCases where state != .ended {
             line("ringline_calls", "{state=\"\(state.rawValue)\"}", "\(calls[state] ?? 0)")
         }
         counter("ringline_calls_begun_total", "Calls begun.", metrics.callsBegun)
-        begin("ringline_calls_ended_total", "counter", "Calls ended, by end reason.")
+        beginFamily("ringline_calls_ended_total", "counter", "Calls ended, by end reason.")
         for reason in EndReason.allCases {
             line("ringline_calls_ended_total", "{reason=\"\(reason.rawValue)\"}", "\(metrics.callsEnded[reason] ?? 0)")
         }
@@ -163,16 +163,16 @@ struct MetricsPage {
             "Calls that the server itself began because a schedule was due.",
             metrics.scheduledRings
         )
-        begin("ringline_calls_hidden_total", "counter", "Calls not shown to their callee.")
+        beginFamily("ringline_calls_hidden_total", "counter", "Calls not shown to their callee.")
         for reason in CallRecord.Hidden.allCases {
             let count = metrics.callsHidden[reason] ?? 0
             line("ringline_calls_hidden_total", "{reason=\"\(reason.rawValue)\"}", "\(count)")
         }
-        begin("ringline_silenced_total", "counter", "Devices whose system did not show a call.")
+        beginFamily("ringline_silenced_total", "counter", "Devices whose system did not show a call.")
         for why in Silence.allCases {
             line("ringline_silenced_total", "{why=\"\(why.rawValue)\"}", "\(metrics.silenced[why] ?? 0)")
         }
-        begin("ringline_signals_total", "counter", "Signals accepted.")
+        beginFamily("ringline_signals_total", "counter", "Signals accepted.")
         for kind in SignalKind.allCases {
             line("ringline_signals_total", "{kind=\"\(kind.rawValue)\"}", "\(metrics.signals[kind])")
         }
@@ -248,13 +248,13 @@ struct MetricsPage {
     }
 
     private mutating func addOutbound(_ services: [OutboundFigures]) {
-        begin("ringline_outbound_requests", "gauge", "Requests to push services and for keys, by state.")
+        beginFamily("ringline_outbound_requests", "gauge", "Requests to push services and for keys, by state.")
         for service in services {
             for (state, count) in service.requests {
                 line("ringline_outbound_requests", "{service=\"\(service.service)\",state=\"\(state)\"}", "\(count)")
             }
         }
-        begin("ringline_outbound_hosts_resting", "gauge", "Hosts left alone because no connection could be made.")
+        beginFamily("ringline_outbound_hosts_resting", "gauge", "Hosts left alone because no connection could be made.")
         for service in services {
             line("ringline_outbound_hosts_resting", "{service=\"\(service.service)\"}", "\(service.restingHosts)")
         }
@@ -262,16 +262,16 @@ struct MetricsPage {
 
     /// Adds the process metrics, under the names that Prometheus' own libraries use.
     private mutating func addProcess(_ process: ProcessFigures) {
-        begin("process_cpu_seconds_total", "counter", "CPU time, user and system, in seconds.")
+        beginFamily("process_cpu_seconds_total", "counter", "CPU time, user and system, in seconds.")
         line("process_cpu_seconds_total", "", Self.seconds(process.cpuMilliseconds))
         gauge("process_resident_memory_bytes", "Resident memory, in bytes.", process.residentBytes)
         gauge("process_open_fds", "Open file descriptors.", process.openDescriptors)
         gauge("process_max_fds", "Maximum number of open file descriptors.", process.maximumDescriptors)
-        begin("process_start_time_seconds", "gauge", "Start time of the process, in seconds since 1970.")
+        beginFamily("process_start_time_seconds", "gauge", "Start time of the process, in seconds since 1970.")
         line("process_start_time_seconds", "", Self.seconds(process.startedAt))
     }
 
-    private mutating func begin(_ name: String, _ type: String, _ help: String) {
+    private mutating func beginFamily(_ name: String, _ type: String, _ help: String) {
         text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
         former = Self.formerNames.first { $0.new == name }
         guard let old = former?.old else { return }
@@ -286,7 +286,7 @@ struct MetricsPage {
     }
 
     private mutating func gauge(_ name: String, _ help: String, _ value: Int) {
-        begin(name, "gauge", help)
+        beginFamily(name, "gauge", help)
         line(name, "", "\(value)")
     }
 
@@ -302,7 +302,7 @@ struct MetricsPage {
             "lane",
             zip(QueryLane.allCases.map(\.name), metrics.queryMilliseconds)
         )
-        begin("ringline_store_queries_waiting", "gauge", "Queries without a result, by lane.")
+        beginFamily("ringline_store_queries_waiting", "gauge", "Queries without a result, by lane.")
         for (lane, count) in zip(QueryLane.allCases, metrics.queriesUnderWay) {
             line("ringline_store_queries_waiting", "{lane=\"\(lane.name)\"}", "\(count)")
         }
@@ -311,17 +311,17 @@ struct MetricsPage {
     }
 
     private mutating func counter(_ name: String, _ help: String, _ value: UInt64) {
-        begin(name, "counter", help)
+        beginFamily(name, "counter", help)
         line(name, "", "\(value)")
     }
 
     private mutating func counters(_ name: String, _ help: String, _ label: String, _ values: [(String, UInt64)]) {
-        begin(name, "counter", help)
+        beginFamily(name, "counter", help)
         for (key, value) in values.sorted(by: { $0.0 < $1.0 }) { line(name, "{\(label)=\"\(key)\"}", "\(value)") }
     }
 
     private mutating func histogram(_ name: String, _ help: String, _ values: Metrics.Histogram) {
-        begin(name, "histogram", help)
+        beginFamily(name, "histogram", help)
         lines(name, values)
     }
 
@@ -331,7 +331,7 @@ struct MetricsPage {
         _ label: String,
         _ values: some Sequence<(String, Metrics.Histogram)>
     ) {
-        begin(name, "histogram", help)
+        beginFamily(name, "histogram", help)
         for (key, histogram) in values { lines(name, histogram, label: "\(label)=\"\(key)\"") }
     }
 

@@ -73,7 +73,7 @@ package enum OperatorRequest: Equatable, Sendable {
 /// Responds to the requests of the operators' page.
 extension Gateway {
     /// Responds to a request at the admin listener.
-    func respondToOperator(_ head: RequestHead, _ exchange: RequestID) {
+    func respondToOperator(_ head: RequestHead, _ id: RequestID) {
         guard operators.hosts.admits(head.host) else {
             log.limited(
                 level: .warning,
@@ -81,17 +81,17 @@ extension Gateway {
                 of: nil,
                 [.requestHost(UntrustedText(head.host ?? ""))]
             )
-            respond(exchange, with: AdminHosts.refusal)
+            respond(id, with: AdminHosts.refusal)
             return
         }
         guard Self.mayAdminister(head), let page = configuration.operatorPage else {
-            respond(exchange, with: administer(head))
+            respond(id, with: administer(head))
             return
         }
         if let path = OperatorRequest.Path(rawValue: head.path) {
-            read(path, head, exchange, from: page)
+            read(path, head, id, from: page)
         } else {
-            respond(exchange, with: page.file(for: head) ?? administer(head))
+            respond(id, with: page.file(for: head) ?? administer(head))
         }
     }
 
@@ -99,20 +99,20 @@ extension Gateway {
     private func read(
         _ path: OperatorRequest.Path,
         _ head: RequestHead,
-        _ exchange: RequestID,
+        _ id: RequestID,
         from page: any OperatorPage
     ) {
         do throws(WireError) {
             let service = try router.admit(authorization: head.authorization)
             guard service.isService else { throw WireError(.forbidden, "only a service may read all calls") }
-            markAuthenticated(for: exchange)
+            markAuthenticated(for: id)
             let request = try OperatorRequest(path, head)
             page.read(request, for: service.user) { [weak self] reply in
-                self?.post { gateway in gateway.respond(reply, to: exchange) }
+                self?.post { gateway in gateway.respond(reply, to: id) }
             }
         } catch {
-            router.logRefused(head, as: exchange, .wire(error))
-            respond(exchange, with: router.response(to: error, for: nil))
+            router.logRefused(head, as: id, .wire(error))
+            respond(id, with: router.response(to: error, for: nil))
         }
     }
 }

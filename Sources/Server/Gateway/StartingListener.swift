@@ -76,8 +76,8 @@ final class StartingListener: ServerDelegate, @unchecked Sendable {
 
     // MARK: ServerDelegate
 
-    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
-        server.respond(exchange, with: response(to: head))
+    func requested(_ head: RequestHead, body: [UInt8], as request: RequestID) {
+        server.respond(request, with: response(to: head))
     }
 
     private func response(to head: RequestHead) -> Response {
@@ -93,10 +93,10 @@ final class StartingListener: ServerDelegate, @unchecked Sendable {
 
     func admit(_ upgrade: RequestHead, as socket: SocketID) -> UpgradeDecision { .refuse(Gateway.noSuchAdminPath) }
     func opened(_ socket: SocketID) {}
-    func received(_ message: RawSpan, on socket: SocketID) {}
+    func messageReceived(_ message: RawSpan, on socket: SocketID) {}
     func receivedPong(_ payload: RawSpan, on socket: SocketID) {}
     func closed(_ socket: SocketID, code: UInt16?) {}
-    func abandoned(_ exchange: RequestID) {}
+    func abandoned(_ request: RequestID) {}
     func timerFired() {}
     func loopTurned() {}
 }

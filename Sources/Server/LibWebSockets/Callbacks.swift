@@ -19,7 +19,7 @@ func clwsServerEvent(
 ) -> Int32 {
     guard let wsi else { return 0 }
     return server(lws_context_user(lws_get_context(wsi))) { server in
-        server.handle(wsi, reason, user, bytes, count)
+        server.libraryReported(wsi, reason, user, bytes, count)
     } ?? 0
 }
 

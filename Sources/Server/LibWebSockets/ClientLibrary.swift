@@ -73,7 +73,7 @@ final class ClientLibrary {
         info.options = UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
         info.alpn = UnsafePointer(string("http/1.1"))
         if let authoritiesPath { info.client_ssl_ca_filepath = UnsafePointer(string(authoritiesPath)) }
-        LibraryLog.begin()
+        LibraryLog.attach()
         _ = LibraryLog.takeLastError()
         context = LibraryContext.creation.withLock { _ in lws_create_context(&info) }
     }
@@ -132,6 +132,6 @@ func clwsClientEvent(
     guard let wsi, let owner = lws_context_user(lws_get_context(wsi)) else { return 0 }
     // The client exists during the call: its `run()` creates the context, and destroys it before it returns.
     return Unmanaged<WebSocketClient>.fromOpaque(owner)._withUnsafeGuaranteedRef { client in
-        client.handle(wsi, reason, bytes, count)
+        client.libraryReported(wsi, reason, bytes, count)
     }
 }

@@ -18,7 +18,7 @@ final class ConnectionAllowance: Sendable {
     /// Counts one more socket and returns true, or returns false if the limit is reached.
     ///
     /// `leaving` is the number of sockets that are closing; they do not count.
-    func take(besides leaving: Int) -> Bool {
+    func admit(leaving: Int) -> Bool {
         let most = limit.load(ordering: .relaxed) + leaving
         guard taken.wrappingAdd(1, ordering: .relaxed).newValue > most else { return true }
         release()
@@ -26,7 +26,7 @@ final class ConnectionAllowance: Sendable {
     }
 
     /// Returns whether the limit is reached; the `leaving` sockets that are closing do not count.
-    func isUsedUp(besides leaving: Int) -> Bool { count >= limit.load(ordering: .relaxed) + leaving }
+    func isUsedUp(leaving: Int) -> Bool { count >= limit.load(ordering: .relaxed) + leaving }
 
     func release() { taken.wrappingSubtract(1, ordering: .relaxed) }
 }

@@ -90,7 +90,7 @@ final class Exchange {
     var closes: Bool
     /// Whether nothing more is read from the peer until the response.
     var isHeldBack = false
-    /// The response, if the delegate gave it within ``ServerDelegate/requested(_:body:exchange:)``.
+    /// The response, if the delegate gave it within ``ServerDelegate/requested(_:body:as:)``.
     var response: Response?
 
     init(_ head: RequestHead, closes: Bool) {
@@ -105,14 +105,14 @@ struct Connection {
     var wsi: OpaquePointer?
     /// 0 in a free row.
     var generation: UInt32 = 0
-    /// The serial number of the current exchange; 0 if there is no exchange.
+    /// The serial number of the current request; 0 if there is none.
     var serial: UInt32 = 0
     var phase = ConnectionPhase.http
     var listener: UInt8 = 0
     var isTLS = false
     /// Whether ``ServerDelegate/opened(_:)`` was called and ``ServerDelegate/closed(_:code:)`` was not.
     var wasOpened = false
-    /// Whether ``ServerDelegate/requested(_:body:exchange:)`` is being called for the current exchange.
+    /// Whether ``ServerDelegate/requested(_:body:as:)`` is being called for the current request.
     var isDelivering = false
     /// Whether the peer watch contains this socket.
     ///
@@ -184,10 +184,10 @@ struct ConnectionTable {
         return slot
     }
 
-    /// Returns the slot whose current exchange this is; nil if the exchange is over.
-    func slot(of exchange: RequestID) -> Int? {
-        let slot = exchange.slot
-        guard exchange.loop == loop, slot < rows.count, exchange.serial != 0, rows[slot].serial == exchange.serial
+    /// Returns the slot whose current request this is; nil if it is over.
+    func slot(of request: RequestID) -> Int? {
+        let slot = request.slot
+        guard request.loop == loop, slot < rows.count, request.serial != 0, rows[slot].serial == request.serial
         else { return nil }
         return slot
     }
@@ -196,8 +196,8 @@ struct ConnectionTable {
         SocketID(slot: slot, generation: rows[slot].generation, loop: loop)
     }
 
-    /// Returns the id of a slot's current exchange.
-    func exchange(of slot: Int) -> RequestID { RequestID(slot: slot, serial: rows[slot].serial, loop: loop) }
+    /// Returns the id of a slot's current request.
+    func requestID(of slot: Int) -> RequestID { RequestID(slot: slot, serial: rows[slot].serial, loop: loop) }
 
     mutating func remove(_ slot: Int) {
         rows[slot] = Connection()

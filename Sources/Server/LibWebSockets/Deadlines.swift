@@ -3,7 +3,7 @@ internal import DequeModule
 /// Deadlines of one length: they fall due in the order in which they were set, so a queue replaces timers.
 ///
 /// libwebsockets' own timers are a sorted list with linear insertion. An entry stays in this queue even if the awaited
-/// event comes in time. The code that pops the entry checks whether its exchange or connection still waits.
+/// event comes in time. The code that pops the entry checks whether its request or connection still waits.
 struct DeadlineQueue<Subject> {
     private let lengthMilliseconds: UInt64
     private var entries = Deque<(due: UInt64, subject: Subject)>()

@@ -100,7 +100,7 @@ final class LibraryContext {
                 throw .unreadableFile(path: path, reason: String(cString: strerror(errno)))
             }
         }
-        LibraryLog.send(to: configuration.log)
+        LibraryLog.setSink(configuration.log)
         _ = LibraryLog.takeLastError()
         (context, descriptorLimit) = DescriptorLimit.library(
             wanting: configuration.maxConnections,

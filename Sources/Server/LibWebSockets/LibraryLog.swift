@@ -20,13 +20,13 @@ enum LibraryLog {
 
     private static let state = Monitor(State())
 
-    static func send(to sink: Sink?) {
+    static func setSink(_ sink: Sink?) {
         state.withLock { $0.sink = sink }
-        begin()
+        attach()
     }
 
     /// Directs the library's log here and leaves the sink as it is.
-    static func begin() {
+    static func attach() {
         lws_set_log_level(Int32(LLL_ERR | LLL_WARN), clwsLogLine)
     }
 
@@ -55,7 +55,7 @@ enum LibraryLog {
         return held.first { $0.0 == .error }?.1 ?? ""
     }
 
-    static func take(_ level: Int32, _ line: UnsafePointer<CChar>) {
+    static func lineLogged(_ level: Int32, _ line: UnsafePointer<CChar>) {
         let text = escaped(line)
         let grave = level == Int32(LLL_ERR)
         let sink = state.withLock { state -> Sink? in
@@ -78,5 +78,5 @@ enum LibraryLog {
 @c
 func clwsLogLine(_ level: Int32, _ line: UnsafePointer<CChar>?) {
     guard let line else { return }
-    LibraryLog.take(level, line)
+    LibraryLog.lineLogged(level, line)
 }

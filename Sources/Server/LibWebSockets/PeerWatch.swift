@@ -40,7 +40,7 @@ struct PeerWatch {
     }
 
     /// Returns the watched connections with an event, up to 64.
-    func take() -> [SocketID] {
+    func poll() -> [SocketID] {
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 64) { numbers in
             let count = clws_epoll_take(descriptor, numbers.baseAddress)
             return (0..<max(0, Int(count))).compactMap {

@@ -63,7 +63,7 @@ extension Server {
         for _ in 0..<64 {
             // Dropped connections are closed at the end of this turn. The other waiting connections are accepted after
             // that.
-            if droppedStillOpen >= Self.mostLeaving, isFull(besides: 0) { return }
+            if droppedStillOpen >= Self.mostLeaving, isFull(leaving: 0) { return }
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let descriptor = withUnsafeMutablePointer(to: &storage) { storage in
@@ -80,8 +80,8 @@ extension Server {
                 Glibc.close(descriptor)
                 continue
             }
-            if isFull(besides: droppedStillOpen) { dropUnauthenticated(for: .connections) }
-            guard table.count - droppedStillOpen < maxConnections, allowance?.take(besides: droppedStillOpen) ?? true
+            if isFull(leaving: droppedStillOpen) { dropUnauthenticated(for: .connections) }
+            guard table.count - droppedStillOpen < maxConnections, allowance?.admit(leaving: droppedStillOpen) ?? true
             else {
                 Glibc.close(descriptor)
                 continue
@@ -119,7 +119,7 @@ extension Server {
         let filtered = FilteredConnection(descriptor, filter)
         table[slot].filtered = filtered
         filters[descriptor] = filtered
-        if !isTLS { FilteredReads.begin(on: descriptor) }
+        if !isTLS { FilteredReads.startCounting(on: descriptor) }
     }
 
     /// Ends the filtering of a connection's requests: it has become a WebSocket, or is gone.

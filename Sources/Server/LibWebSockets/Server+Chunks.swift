@@ -39,7 +39,7 @@ extension Server {
         } catch {
             return refuseChunks(wsi, slot, exchange, error)
         }
-        readBodies.append(table.exchange(of: slot))
+        readBodies.append(table.requestID(of: slot))
         guard let chunks = exchange.chunks, chunks.body.isComplete else { return 0 }
         exchange.body = chunks.body.content
         table[slot].phase = .complete

@@ -177,7 +177,7 @@ extension Server {
         return 0
     }
 
-    func received(
+    func bytesReceived(
         _ wsi: OpaquePointer,
         _ slot: Int,
         _ id: SocketID,
@@ -200,7 +200,7 @@ extension Server {
         guard !table[slot].partial.isEmpty else {
             // Most messages arrive in one piece, which is passed to the delegate without being copied.
             guard isUTF8(bytes) else { return fail(wsi, slot, 1007, "invalid UTF-8") }
-            delegate?.received(bytes.bytes, on: id)
+            delegate?.messageReceived(bytes.bytes, on: id)
             return 0
         }
         var message: [UInt8] = []
@@ -208,7 +208,7 @@ extension Server {
         message.append(contentsOf: bytes)
         return message.withUnsafeBytes { message in
             guard isUTF8(message) else { return fail(wsi, slot, 1007, "invalid UTF-8") }
-            delegate?.received(message.bytes, on: id)
+            delegate?.messageReceived(message.bytes, on: id)
             return 0
         }
     }

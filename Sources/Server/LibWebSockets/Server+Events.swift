@@ -5,7 +5,7 @@ internal import Glibc
 /// The library's events for its connections.
 extension Server {
     /// - Returns: The library's result code: 0 to continue, -1 to end the connection.
-    func handle(
+    func libraryReported(
         _ wsi: OpaquePointer,
         _ reason: lws_callback_reasons,
         _ user: UnsafeMutableRawPointer?,
@@ -21,7 +21,8 @@ extension Server {
             return 0
         }
         switch reason {
-        case LWS_CALLBACK_RECEIVE: return received(wsi, slot, id, UnsafeRawBufferPointer(start: bytes, count: count))
+        case LWS_CALLBACK_RECEIVE:
+            return bytesReceived(wsi, slot, id, UnsafeRawBufferPointer(start: bytes, count: count))
         case LWS_CALLBACK_SERVER_WRITEABLE: return writable(wsi, slot)
         case LWS_CALLBACK_RECEIVE_PONG:
             return pongReceived(slot, id, UnsafeRawBufferPointer(start: bytes, count: count))
@@ -53,7 +54,7 @@ extension Server {
     func reportClosed(_ slot: Int, _ id: SocketID) {
         let row = table[slot]
         guard row.phase != .closed || row.wasOpened else { return }
-        let awaited = row.phase == .pending ? table.exchange(of: slot) : nil
+        let awaited = row.phase == .pending ? table.requestID(of: slot) : nil
         table[slot].phase = .closed
         table[slot].wasOpened = false
         table[slot].serial = 0

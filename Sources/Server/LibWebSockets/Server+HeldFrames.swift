@@ -68,14 +68,14 @@ extension Server {
         table[slot].firstOut = -1
         guard table[slot].phase == .open, let wsi = table[slot].wsi else { return }
         let isSingle = heldFrames.entries[Int(place)].next < 0
-        guard isSingle ? write(take(place), wsi) : writeAll(from: place, wsi) else {
+        guard isSingle ? write(removeFrame(place), wsi) : writeAll(from: place, wsi) else {
             markBroken(slot, wsi)
             return
         }
         if lws_partial_buffered(wsi) != 0 { lws_callback_on_writable(wsi) }
     }
 
-    private func take(_ place: Int32) -> WaitingFrame {
+    private func removeFrame(_ place: Int32) -> WaitingFrame {
         let frame = heldFrames.entries[Int(place)].frame
         heldFrames.entries[Int(place)].frame.bytes = []
         return frame
@@ -89,7 +89,7 @@ extension Server {
         swap(&buffer, &heldFrames.buffer)
         var place = first
         while place >= 0 {
-            let frame = take(place)
+            let frame = removeFrame(place)
             FrameHeader(isPing: frame.isPing, payloadBytes: frame.messageBytes).write(to: &buffer)
             buffer.append(contentsOf: frame.bytes[Frame.headroom...])
             place = heldFrames.entries[Int(place)].next

@@ -5,12 +5,12 @@ internal import Glibc
 
 /// HTTP requests and their responses.
 extension Server {
-    /// Responds to a request, within ``ServerDelegate/requested(_:body:exchange:)`` or at any time later.
+    /// Responds to a request, within ``ServerDelegate/requested(_:body:as:)`` or at any time later.
     ///
     /// A second response to a request does nothing, and neither does a response to a peer that is gone.
-    package func respond(_ exchange: RequestID, with response: Response) {
+    package func respond(_ request: RequestID, with response: Response) {
         checkThread()
-        guard let slot = table.slot(of: exchange), table[slot].phase == .pending else { return }
+        guard let slot = table.slot(of: request), table[slot].phase == .pending else { return }
         if table[slot].isDelivering {
             if table[slot].exchange?.response == nil { table[slot].exchange?.response = response }
             return
@@ -92,9 +92,9 @@ extension Server {
     /// Begins to read a body, within the callback that brought the request's head.
     func awaitBytes(_ wsi: OpaquePointer, _ slot: Int, _ headers: HeaderReader) -> Int32 {
         table[slot].phase = .body
-        bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
+        bodyDeadlines.add(table.requestID(of: slot), at: loopMilliseconds)
         startDeadlines()
-        readBodies.append(table.exchange(of: slot))
+        readBodies.append(table.requestID(of: slot))
         if expectsContinue(headers), !write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) {
             return -1
         }
@@ -124,7 +124,7 @@ extension Server {
             exchange.closes = true
             table[slot].phase = .complete
         }
-        readBodies.append(table.exchange(of: slot))
+        readBodies.append(table.requestID(of: slot))
         return 0
     }
 
@@ -134,10 +134,10 @@ extension Server {
     /// response, and it ends the connection of a client that pauses without a word; `bodyDeadlines` refuse it instead.
     func continueBodies() {
         guard !readBodies.isEmpty else { return }
-        let exchanges = readBodies
+        let requests = readBodies
         readBodies = []
-        for exchange in exchanges {
-            guard let slot = table.slot(of: exchange), let wsi = table[slot].wsi else { continue }
+        for request in requests {
+            guard let slot = table.slot(of: request), let wsi = table[slot].wsi else { continue }
             switch table[slot].phase {
             case .complete: if deliver(wsi, slot) != 0 { abort(slot) }
             case .body: lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
@@ -163,7 +163,7 @@ extension Server {
         delegate?.requested(
             exchange.head,
             body: body,
-            exchange: table.exchange(of: slot)
+            as: table.requestID(of: slot)
         )
         guard table.slot(of: id) == slot, table[slot].phase == .pending else { return -1 }
         table[slot].isDelivering = false
@@ -255,7 +255,7 @@ extension Server {
         if isLate {
             closeDeadlines.add(table.id(of: slot), at: loopMilliseconds)
         } else {
-            bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
+            bodyDeadlines.add(table.requestID(of: slot), at: loopMilliseconds)
         }
         startDeadlines()
         // The peer sees the end of the connection after the response.
@@ -321,7 +321,7 @@ extension Server {
     /// Cuts off peers that hung up before their response was sent completely, or that pipelined much while they were
     /// reading it; holds back those that did so while the response was pending.
     func peersReported() {
-        for id in peerWatch.take() {
+        for id in peerWatch.poll() {
             guard let slot = table.slot(of: id), table[slot].isWatched, let wsi = table[slot].wsi else { continue }
             if table[slot].phase == .pending, let exchange = table[slot].exchange, !exchange.isHeldBack {
                 // If the peer has hung up, that is reported again at once.

@@ -49,8 +49,8 @@ extension Server {
 
     func checkDeadlines() {
         let now = loopMilliseconds
-        while let exchange = bodyDeadlines.popDue(at: now) {
-            guard let slot = table.slot(of: exchange) else { continue }
+        while let request = bodyDeadlines.popDue(at: now) {
+            guard let slot = table.slot(of: request) else { continue }
             let phase = table[slot].phase
             if phase == .body { refuseLateBody(slot) } else if phase == .lingering { abort(slot) }
         }

@@ -12,9 +12,9 @@ internal import Threads
 /// ``addListener(host:port:id:)``.
 extension Server {
     /// Marks the connection of a request as authenticated; the server no longer drops it to make room.
-    package func markAuthenticated(for exchange: RequestID) {
+    package func markAuthenticated(for request: RequestID) {
         checkThread()
-        if let slot = table.slot(of: exchange) { markAuthenticated(slot) }
+        if let slot = table.slot(of: request) { markAuthenticated(slot) }
     }
 
     /// The largest number of unauthenticated connections.
@@ -29,8 +29,8 @@ extension Server {
     static let mostLeaving = 16
 
     /// Whether there is no socket for another connection; `leaving` sockets are about to be closed and do not count.
-    func isFull(besides leaving: Int) -> Bool {
-        table.count - leaving >= maxConnections || allowance.map { $0.isUsedUp(besides: leaving) } ?? false
+    func isFull(leaving: Int) -> Bool {
+        table.count - leaving >= maxConnections || allowance.map { $0.isUsedUp(leaving: leaving) } ?? false
     }
 
     /// Whether more than half of the places are taken; then unauthenticated connections have the shorter

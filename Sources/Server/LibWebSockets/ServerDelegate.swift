@@ -12,7 +12,7 @@ package protocol ServerDelegate: AnyObject {
     /// Reports one whole text message: reassembled, valid UTF-8, within the size limit.
     ///
     /// The bytes belong to the library: copy what you keep.
-    func received(_ message: RawSpan, on socket: SocketID)
+    func messageReceived(_ message: RawSpan, on socket: SocketID)
     /// Reports a pong, solicited or not.
     ///
     /// The payload has 1–125 bytes, which belong to the library: copy what you keep.
@@ -33,12 +33,12 @@ package protocol ServerDelegate: AnyObject {
     /// Reports one HTTP request with its whole body.
     ///
     /// Respond to it with ``Server/respond(_:with:)``, now or later.
-    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID)
+    func requested(_ head: RequestHead, body: [UInt8], as request: RequestID)
     /// Decides about a request whose body is larger than ``ServerConfiguration/maxBodyBytes``, before the body is read;
     /// `nil` = it is refused with 413.
     func largeBody(of head: RequestHead) -> LargeBodyDecision?
     /// Reports that the peer went away before the response; no response is expected any more.
-    func abandoned(_ exchange: RequestID)
+    func abandoned(_ request: RequestID)
 
     /// Reports that the server itself refused a request or an upgrade, without asking the delegate.
     ///

@@ -108,7 +108,7 @@ package final class WebSocketClient: @unchecked Sendable {
 
     // MARK: On its thread
 
-    func handle(
+    func libraryReported(
         _ wsi: OpaquePointer,
         _ reason: lws_callback_reasons,
         _ bytes: UnsafeMutableRawPointer?,

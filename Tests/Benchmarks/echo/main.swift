@@ -23,17 +23,17 @@ final class Relay: ServerDelegate {
         partners[other] = socket
     }
 
-    func received(_ message: RawSpan, on socket: SocketID) {
+    func messageReceived(_ message: RawSpan, on socket: SocketID) {
         guard let partner = partners[socket], let server else { return }
         server.send(message.withUnsafeBytes { Frame($0) }, to: partner)
     }
 
     func receivedPong(_ payload: RawSpan, on socket: SocketID) {}
     func closed(_ socket: SocketID, code: UInt16?) { partners[socket] = nil }
-    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
-        server?.respond(exchange, with: Response(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
+    func requested(_ head: RequestHead, body: [UInt8], as request: RequestID) {
+        server?.respond(request, with: Response(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
     }
-    func abandoned(_ exchange: RequestID) {}
+    func abandoned(_ request: RequestID) {}
 }
 
 var configuration = ServerConfiguration()

@@ -63,14 +63,14 @@ private final class Echo: ServerDelegate, @unchecked Sendable {
         upgrade.path == "/ws" ? .accept(subprotocol: upgrade.protocols.first) : .refuse(Response(status: 404))
     }
     func opened(_ socket: SocketID) {}
-    func received(_ message: RawSpan, on socket: SocketID) {
+    func messageReceived(_ message: RawSpan, on socket: SocketID) {
         _ = server?.send(Frame("{}".utf8), to: socket)
     }
     func receivedPong(_ payload: RawSpan, on socket: SocketID) {}
     func closed(_ socket: SocketID, code: UInt16?) {}
-    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
+    func requested(_ head: RequestHead, body: [UInt8], as request: RequestID) {
         let said = [head.method, head.path] + head.query.map { $0.name + "=" + $0.value } + head.protocols
-        server?.respond(exchange, with: Response(status: 200, body: Array(said.joined().utf8) + body))
+        server?.respond(request, with: Response(status: 200, body: Array(said.joined().utf8) + body))
     }
-    func abandoned(_ exchange: RequestID) {}
+    func abandoned(_ request: RequestID) {}
 }

@@ -43,13 +43,13 @@ extension EveryTest {
             let socket = SocketID(rawValue: 1 << 32 | 1 << 24)
             // The loop does not run yet, so it takes nothing.
             for number in 0..<63 {
-                #expect(handle.send(frame, to: socket), "frame \(number)")
+                #expect(handle.sendFrame(frame, to: socket), "frame \(number)")
                 handle.flush()
             }
-            #expect(!handle.send(frame, to: socket))
+            #expect(!handle.sendFrame(frame, to: socket))
             try #require(handle.start())
             #expect(wait(seconds: 10) { handle.bytesUnderWay == 0 })
-            #expect(handle.send(frame, to: socket))
+            #expect(handle.sendFrame(frame, to: socket))
             world.end()
         }
 
@@ -90,7 +90,7 @@ extension EveryTest {
             // 30 MB do not fit into the kernel's buffers.
             let frame = Frame(repeatElement(0x20, count: 50_000))
             for _ in 0..<30 {
-                for _ in 0..<20 { #expect(world.handle.send(frame, to: socket)) }
+                for _ in 0..<20 { #expect(world.handle.sendFrame(frame, to: socket)) }
                 world.handle.flush()
             }
             #expect(wait(seconds: 10) { world.closed == [socket] })

@@ -138,7 +138,7 @@ extension EveryTest {
                 }
             }
             server.streams.attempts[ObjectIdentifier(attempt)] = attempt
-            attempt.take(.success(addresses))
+            attempt.addressesFound(.success(addresses))
         }
 
         @Test("A port that is taken, or an address that is not this machine's, is reported")

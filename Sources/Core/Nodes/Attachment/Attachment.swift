@@ -27,7 +27,7 @@ package struct Attachment: Sendable {
     /// By the sockets' numbers: the compiler specializes no dictionary whose keys have a type of another module.
     private var sockets: [UInt64: AttachedSocket] = [:]
     /// The requests to which no owner has responded.
-    private var exchanges: Set<RequestID> = []
+    private var requests: Set<RequestID> = []
     /// The number of the last event that was passed to an owner.
     ///
     /// It goes on counting with a new owner, so a confirmation that comes late from a lost link confirms nothing else.
@@ -119,11 +119,11 @@ package struct Attachment: Sendable {
                 return epoch != nil
             }
             sockets[socket.rawValue]?.isClosed = true
-        case .requested(let exchange, _, _): exchanges.insert(exchange)
-        case .abandoned(let exchange):
-            guard exchanges.contains(exchange) else { return false }
+        case .requested(let request, _, _): requests.insert(request)
+        case .abandoned(let request):
+            guard requests.contains(request) else { return false }
             // A request that waits is passed on with its end behind it.
-            if epoch != nil { exchanges.remove(exchange) }
+            if epoch != nil { requests.remove(request) }
         }
         return true
     }
@@ -158,9 +158,9 @@ package struct Attachment: Sendable {
                 waiting.remove(socket, of: state.principal?.user)
             }
             close(socket, &effects)
-        } else if case .requested(let exchange, _, _) = event {
-            exchanges.remove(exchange)
-            effects.append(.refuse(exchange))
+        } else if case .requested(let request, _, _) = event {
+            requests.remove(request)
+            effects.append(.refuse(request))
         }
     }
 
@@ -201,7 +201,7 @@ package struct Attachment: Sendable {
         for event in waiting.takeAll() {
             switch event {
             case .requested: break
-            case .abandoned(let exchange): exchanges.remove(exchange)
+            case .abandoned(let request): requests.remove(request)
             case .opened, .openedSocketIO, .received, .ponged, .signOfLife, .tooSlow, .closed:
                 // The socket was closed by this node, and its client sends again what it had sent.
                 guard let socket = event.socket, sockets[socket.rawValue] != nil else { continue }
@@ -237,10 +237,10 @@ package struct Attachment: Sendable {
     }
 
     private mutating func refuseRequests(_ effects: inout [Effect]) {
-        for exchange in exchanges.sorted(by: { $0.rawValue < $1.rawValue }) {
-            effects.append(.refuse(exchange))
+        for request in requests.sorted(by: { $0.rawValue < $1.rawValue }) {
+            effects.append(.refuse(request))
         }
-        exchanges = []
+        requests = []
     }
 
     /// The command that closes a socket because its owner is gone.
@@ -270,8 +270,8 @@ package struct Attachment: Sendable {
         case .assign(let socket, let device):
             sockets[socket.rawValue]?.assignedDevice = device
             return
-        case .respond(let exchange, _): guard exchanges.remove(exchange) != nil else { return }
-        case .markAuthenticated(let exchange): guard exchanges.contains(exchange) else { return }
+        case .respond(let request, _): guard requests.remove(request) != nil else { return }
+        case .markAuthenticated(let request): guard requests.contains(request) else { return }
         case .revoke: break
         }
         effects.append(.carryOut(command))

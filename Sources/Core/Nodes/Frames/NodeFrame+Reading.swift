@@ -84,11 +84,11 @@ extension FieldReader {
             return .closed(socket, code: hasCode ? try number("closed.code") : nil)
         case .requested:
             return .requested(
-                try exchange("requested.exchange"),
+                try request("requested.exchange"),
                 try head(),
                 body: try data("requested.body", atMost: NodeLimits.frameBytes)
             )
-        case .abandoned: return .abandoned(try exchange("abandoned.exchange"))
+        case .abandoned: return .abandoned(try request("abandoned.exchange"))
         }
     }
 
@@ -112,8 +112,8 @@ extension FieldReader {
             )
         case .bind: return .bind(try socket("bind.socket"), try flag("bind.isBound"))
         case .assign: return .assign(try socket("assign.socket"), try value("assign.device", DeviceID.init))
-        case .respond: return .respond(try exchange("respond.exchange"), try response())
-        case .markAuthenticated: return .markAuthenticated(try exchange("markAuthenticated.exchange"))
+        case .respond: return .respond(try request("respond.exchange"), try response())
+        case .markAuthenticated: return .markAuthenticated(try request("markAuthenticated.exchange"))
         case .revoke:
             return .revoke(
                 try value("revoke.user", UserID.init),
@@ -154,7 +154,7 @@ extension FieldReader {
         SocketID(rawValue: try number(field))
     }
 
-    private mutating func exchange(_ field: StaticString) throws(NodeFrameError) -> RequestID {
+    private mutating func request(_ field: StaticString) throws(NodeFrameError) -> RequestID {
         RequestID(rawValue: try number(field))
     }
 

@@ -123,35 +123,35 @@ extension FrameWriter {
     fileprivate mutating func event(_ event: SocketEvent) {
         switch event {
         case .opened(let socket, let principal, let device):
-            begin(.opened, socket)
+            beginEvent(.opened, socket)
             self.principal(principal)
             optional(device) { $0.text($1.text) }
         case .openedSocketIO(let socket, let head):
-            begin(.openedSocketIO, socket)
+            beginEvent(.openedSocketIO, socket)
             self.head(head)
         case .received(let socket, let bytes):
-            begin(.received, socket)
+            beginEvent(.received, socket)
             data(bytes)
         case .ponged(let socket, let number):
-            begin(.ponged, socket)
+            beginEvent(.ponged, socket)
             self.number(number)
-        case .signOfLife(let socket): begin(.signOfLife, socket)
-        case .tooSlow(let socket): begin(.tooSlow, socket)
+        case .signOfLife(let socket): beginEvent(.signOfLife, socket)
+        case .tooSlow(let socket): beginEvent(.tooSlow, socket)
         case .closed(let socket, let code):
-            begin(.closed, socket)
+            beginEvent(.closed, socket)
             optional(code) { $0.number($1) }
-        case .requested(let exchange, let head, let body):
+        case .requested(let request, let head, let body):
             byte(SocketEvent.Kind.requested.rawValue)
-            number(exchange.rawValue)
+            number(request.rawValue)
             self.head(head)
             data(body)
-        case .abandoned(let exchange):
+        case .abandoned(let request):
             byte(SocketEvent.Kind.abandoned.rawValue)
-            number(exchange.rawValue)
+            number(request.rawValue)
         }
     }
 
-    private mutating func begin(_ kind: SocketEvent.Kind, _ socket: SocketID) {
+    private mutating func beginEvent(_ kind: SocketEvent.Kind, _ socket: SocketID) {
         byte(kind.rawValue)
         number(socket.rawValue)
     }
@@ -159,25 +159,25 @@ extension FrameWriter {
     fileprivate mutating func command(_ command: SocketCommand) {
         switch command {
         case .send(let message, let socket, let marks):
-            begin(.send, socket.rawValue)
+            beginCommand(.send, socket.rawValue)
             data(message.message)
             self.marks(marks)
         case .ping(let socket, let number):
-            begin(.ping, socket.rawValue)
+            beginCommand(.ping, socket.rawValue)
             self.number(number)
         case .close(let socket, let code, let reason, let discardingQueue):
-            begin(.close, socket.rawValue)
+            beginCommand(.close, socket.rawValue)
             number(code)
             text(reason)
             flag(discardingQueue)
         case .bind(let socket, let isBound):
-            begin(.bind, socket.rawValue)
+            beginCommand(.bind, socket.rawValue)
             flag(isBound)
         case .assign(let socket, let device):
-            begin(.assign, socket.rawValue)
+            beginCommand(.assign, socket.rawValue)
             text(device.text)
-        case .respond(let exchange, let response):
-            begin(.respond, exchange.rawValue)
+        case .respond(let request, let response):
+            beginCommand(.respond, request.rawValue)
             number(UInt16(clamping: response.status))
             optional(response.contentType) { $0.text($1) }
             fields(response.headers)
@@ -186,7 +186,7 @@ extension FrameWriter {
                 writer.text(problem.code)
                 writer.text(problem.message)
             }
-        case .markAuthenticated(let exchange): begin(.markAuthenticated, exchange.rawValue)
+        case .markAuthenticated(let request): beginCommand(.markAuthenticated, request.rawValue)
         case .revoke(let user, let moment):
             byte(SocketCommand.Kind.revoke.rawValue)
             text(user.text)
@@ -194,7 +194,7 @@ extension FrameWriter {
         }
     }
 
-    private mutating func begin(_ kind: SocketCommand.Kind, _ target: UInt64) {
+    private mutating func beginCommand(_ kind: SocketCommand.Kind, _ target: UInt64) {
         byte(kind.rawValue)
         number(target)
     }

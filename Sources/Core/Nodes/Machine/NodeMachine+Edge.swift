@@ -116,11 +116,11 @@ extension NodeMachine {
 
     // MARK: Frames
 
-    mutating func received(_ frame: NodeFrame, on link: LinkID, _ now: Moment, _ effects: inout [Effect]) {
+    mutating func frameReceived(_ frame: NodeFrame, on link: LinkID, _ now: Moment, _ effects: inout [Effect]) {
         if link == ownerLink?.id {
             receivedFromOwner(frame, now, &effects)
         } else if let number = edges.first(where: { $0.value.link == link })?.key {
-            received(frame, fromEdge: number, now, &effects)
+            receivedFromEdge(frame, number, now, &effects)
         }
     }
 
@@ -198,9 +198,9 @@ extension NodeMachine {
         _ effects: inout [Effect]
     ) {
         switch event {
-        case .requested(let exchange, _, _):
+        case .requested(let request, _, _):
             guard let epoch = attachment.epoch else { return }
-            pass(attachment: .command(epoch, .respond(exchange, response)), now, &effects)
+            pass(attachment: .command(epoch, .respond(request, response)), now, &effects)
         case .opened(let socket, _, _), .openedSocketIO(let socket, _), .received(let socket, _):
             let reason = "the request or token is too large"
             effects.append(.carryOut(.close(socket, code: 1009, reason: reason, discardingQueue: false)))
@@ -228,10 +228,10 @@ extension NodeMachine {
             overfullRefused += 1
             effects.append(.carryOut(Attachment.closing(socket, discardingQueue: true)))
             return
-        case .requested(let exchange, _, _):
+        case .requested(let request, _, _):
             if isOverfull { overfullRefused += 1 }
             guard !isOverfull, !tenure.isLeaving else {
-                effects.append(.refuseRequest(exchange))
+                effects.append(.refuseRequest(request))
                 return
             }
         case .received, .ponged, .signOfLife, .tooSlow, .closed, .abandoned: break

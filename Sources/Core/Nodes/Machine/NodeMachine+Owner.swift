@@ -86,9 +86,9 @@ extension NodeMachine {
         effects.append(.note(.nodeLinked(peer.node)))
     }
 
-    mutating func received(
+    mutating func receivedFromEdge(
         _ frame: NodeFrame,
-        fromEdge number: Int,
+        _ number: Int,
         _ now: Moment,
         _ effects: inout [Effect]
     ) {
@@ -123,8 +123,8 @@ extension NodeMachine {
         for socket in edge.sockets.sorted(by: { $0.rawValue < $1.rawValue }) {
             effects.append(.decide(.closed(socket, code: nil), link: number))
         }
-        for exchange in edge.exchanges.sorted(by: { $0.rawValue < $1.rawValue }) {
-            effects.append(.decide(.abandoned(exchange), link: number))
+        for request in edge.requests.sorted(by: { $0.rawValue < $1.rawValue }) {
+            effects.append(.decide(.abandoned(request), link: number))
         }
         pass(.nodeDetached(edge.node), now, &effects)
     }
@@ -149,8 +149,8 @@ extension NodeMachine {
             return
         case .openedSocketIO(let socket, _): edges[link]?.sockets.insert(socket)
         case .closed(let socket, _): edges[link]?.sockets.remove(socket)
-        case .requested(let exchange, _, _): edges[link]?.exchanges.insert(exchange)
-        case .abandoned(let exchange): edges[link]?.exchanges.remove(exchange)
+        case .requested(let request, _, _): edges[link]?.requests.insert(request)
+        case .abandoned(let request): edges[link]?.requests.remove(request)
         case .received, .ponged, .signOfLife, .tooSlow: break
         }
         effects.append(.decide(event, link: link))
@@ -200,9 +200,9 @@ extension NodeMachine {
     }
 
     /// Records the response to a request of another node.
-    package mutating func responded(to exchange: UInt64) {
-        edges[LinkNumber.link(of: exchange)]?.exchanges
-            .remove(RequestID(rawValue: LinkNumber.edgeNumber(exchange)))
+    package mutating func responded(to request: UInt64) {
+        edges[LinkNumber.link(of: request)]?.requests
+            .remove(RequestID(rawValue: LinkNumber.edgeNumber(request)))
     }
 
     mutating func revocationDurable(_ revocation: PendingRevocation, _ effects: inout [Effect]) {

@@ -17,7 +17,7 @@ package struct NodeMachine: Sendable {
         let node: NodeID
         /// The node's open sockets and its requests without a response, by the node's own numbers.
         var sockets: Set<SocketID> = []
-        var exchanges: Set<RequestID> = []
+        var requests: Set<RequestID> = []
         /// The node's events that were handled, and what was confirmed of them.
         var confirmations = EventConfirmations()
         /// The mark of the frame that follows, and its receiver.
@@ -142,7 +142,7 @@ package struct NodeMachine: Sendable {
             if link == ownerLink?.id { effects.append(.note(.connectFailed(reason: reason))) }
             connectEnded(link, .linkFailed, reason, now, &effects)
         case .linkOpened(let link, let peer): linkOpened(link, peer, now, &effects)
-        case .frameReceived(let link, let frame): received(frame, on: link, now, &effects)
+        case .frameReceived(let link, let frame): frameReceived(frame, on: link, now, &effects)
         case .linkEnded(let link, let end, let peer): linkEnded(link, end, peer, now, &effects)
         case .eventTooLarge(let event, let response): tooLarge(event, response, now, &effects)
         case .socketEvent(let event, let isLinkFull): socketEvent(event, isLinkFull, now, &effects)

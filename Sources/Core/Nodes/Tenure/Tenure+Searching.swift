@@ -36,7 +36,7 @@ extension Tenure {
         effects.append(.disconnect)
     }
 
-    mutating func take(_ row: OwnerRow, at now: Moment, _ effects: inout [Effect]) {
+    mutating func rowRead(_ row: OwnerRow, at now: Moment, _ effects: inout [Effect]) {
         guard row.epoch >= newestEpoch || mayReplaceLostClaim(at: now) else {
             if needsRow { readLater(at: now) }
             return

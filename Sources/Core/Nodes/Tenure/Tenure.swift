@@ -162,7 +162,7 @@ package struct Tenure: Sendable {
         case .terminate: terminate(at: now, &effects)
         case .rowRead(let row):
             isReading = false
-            take(row, at: now, &effects)
+            rowRead(row, at: now, &effects)
         case .rowUnreadable:
             isReading = false
             if needsRow { nextRead = now + NodeLimits.readInterval }

@@ -28,16 +28,16 @@ extension RequestRouter {
     }
 
     /// Logs why a request was refused.
-    func logRefused(_ head: RequestHead, as exchange: RequestID, _ fault: RoutingFault) {
+    func logRefused(_ head: RequestHead, as request: RequestID, _ fault: RoutingFault) {
         switch fault {
         case .wire(let error):
-            logRefused(head, as: exchange, code: ServerText(error.code), why: ServerText(error.message))
+            logRefused(head, as: request, code: ServerText(error.code), why: ServerText(error.message))
         case .methodNotAllowed:
-            logRefused(head, as: exchange, code: ServerText(WireCode.methodNotAllowed), why: ServerText("method"))
+            logRefused(head, as: request, code: ServerText(WireCode.methodNotAllowed), why: ServerText("method"))
         case .upgradeRequired:
             logRefused(
                 head,
-                as: exchange,
+                as: request,
                 code: ServerText(WireCode.upgradeRequired),
                 why: ServerText("no Upgrade header")
             )
@@ -45,15 +45,15 @@ extension RequestRouter {
     }
 
     /// Logs why a request of Engine.IO was refused.
-    func logRefused(_ head: RequestHead, as exchange: RequestID, _ refusal: EngineRefusal) {
-        logRefused(head, as: exchange, code: ServerText("\(refusal)"), why: ServerText(refusal.message))
+    func logRefused(_ head: RequestHead, as request: RequestID, _ refusal: EngineRefusal) {
+        logRefused(head, as: request, code: ServerText("\(refusal)"), why: ServerText(refusal.message))
     }
 
-    private func logRefused(_ head: RequestHead, as exchange: RequestID, code: ServerText, why: ServerText) {
+    private func logRefused(_ head: RequestHead, as request: RequestID, code: ServerText, why: ServerText) {
         log.debug(
             "a request was refused",
             [
-                .request(RequestNumber(exchange.rawValue)), .method(RequestMethod(head.method)),
+                .request(RequestNumber(request.rawValue)), .method(RequestMethod(head.method)),
                 .path(RequestPath(head.path)), .refusal(code), .why(why),
             ]
         )

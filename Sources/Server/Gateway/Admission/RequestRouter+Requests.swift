@@ -22,11 +22,11 @@ extension RequestRouter {
     }
 
     /// Checks a request that arrived on any loop; `now` is the time against which a push's capability is checked.
-    func checkRequest(_ head: RequestHead, body: [UInt8], as exchange: RequestID, now: Moment) -> Routing {
+    func checkRequest(_ head: RequestHead, body: [UInt8], as id: RequestID, now: Moment) -> Routing {
         guard originPolicy.isAllowed(origin: head.origin, host: head.host) else {
             let error = WireError(.forbidden, "this Origin is not allowed")
             noteRefusedOrigin(of: head)
-            logRefused(head, as: exchange, .wire(error))
+            logRefused(head, as: id, .wire(error))
             return .response(response(to: error, for: nil))
         }
         if head.method == "OPTIONS" { return .response(preflight(head)) }
@@ -36,12 +36,12 @@ extension RequestRouter {
             do throws(EngineRefusal) {
                 let handshake = try handshake(head, transport: "polling")
                 if let refusal = connectRefusal(of: handshake) {
-                    logRefused(head, as: exchange, .wire(refusal))
+                    logRefused(head, as: id, .wire(refusal))
                     return .response(response(to: refusal, for: head.origin, isSocketIO: true))
                 }
                 return .request(.socketIO(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin))
             } catch {
-                logRefused(head, as: exchange, error)
+                logRefused(head, as: id, error)
                 return .response(response(to: error, for: head.origin))
             }
         }
@@ -58,7 +58,7 @@ extension RequestRouter {
                 return .request(.asks(principal, request, origin: head.origin))
             } catch { throw RoutingFault.wire(error) }
         } catch {
-            logRefused(head, as: exchange, error)
+            logRefused(head, as: id, error)
             return .response(response(to: error, for: head.origin))
         }
     }

@@ -28,7 +28,7 @@ extension Gateway {
         case .checked(let id, _) where passesEventsOn: node?.refuse(id)
         case .checkedSocketIO(let socket, _) where passesEventsOn:
             close(socket, code: 1001, reason: "the server is moving; reconnect")
-        case .checked(let id, let request): take(request, id)
+        case .checked(let id, let request): requestChecked(request, id)
         case .checkedSocketIO(let socket, let handshake): opened(socket, handshake)
         case .counted(let count, let loop): if loop > 0 { loops.others[loop - 1].connections = count }
         }
@@ -40,7 +40,7 @@ extension Gateway {
         switch event {
         case .opened(let socket, let principal, let device): feed(.opened(socket, principal, device: device))
         case .openedSocketIO(let socket, let head): openedSocketIO(socket, head)
-        case .received(let socket, let bytes): received(bytes, on: socket)
+        case .received(let socket, let bytes): messageReceived(bytes, on: socket)
         case .ponged(let socket, let number): showedLife(number, on: socket)
         case .signOfLife(let socket): showedLife(nil, on: socket)
         case .tooSlow(let socket): tooSlow(socket)
@@ -51,9 +51,9 @@ extension Gateway {
     }
 
     @inline(__always)
-    private func received(_ bytes: [UInt8], on socket: SocketID) {
+    private func messageReceived(_ bytes: [UInt8], on socket: SocketID) {
         if let session = socketIO.bySocket[socket] {
-            handle(.socketReceived(bytes), session)
+            feedSession(.socketReceived(bytes), session)
         } else {
             feed(.received(socket, bytes))
         }
@@ -62,7 +62,7 @@ extension Gateway {
     /// Handles a pong to the ping with this number; `nil` means another sign of life.
     private func showedLife(_ number: UInt64?, on socket: SocketID) {
         if let session = socketIO.bySocket[socket] {
-            handle(.socketPonged(number), session)
+            feedSession(.socketPonged(number), session)
             return
         }
         feed(number.map { .ponged(socket, $0) } ?? .signOfLife(socket))
@@ -71,7 +71,7 @@ extension Gateway {
     /// Handles a connection that was closed because it read too slowly.
     func tooSlow(_ socket: SocketID) {
         if let session = socketIO.bySocket[socket] {
-            handle(.closedByServer(code: 4408, reason: "too slow"), session)
+            feedSession(.closedByServer(code: 4408, reason: "too slow"), session)
         } else {
             counts.queueDrops += 1
         }

@@ -55,9 +55,9 @@ extension Gateway {
     // MARK: Commands
 
     @inline(__always)
-    func send(_ frame: Frame, to socket: SocketID, _ ownLoop: SocketLoop) {
+    func sendFrame(_ frame: Frame, to socket: SocketID, _ ownLoop: SocketLoop) {
         if !LinkNumber.isElsewhere(socket.rawValue) {
-            ownLoop.send(frame, to: socket)
+            ownLoop.sendFrame(frame, to: socket)
         } else if !sendElsewhere(frame, to: socket) {
             log.debug(
                 "a connection reads too slowly and is closed",
@@ -70,8 +70,8 @@ extension Gateway {
 
     /// Sends a frame to a socket of another loop or another node; returns `false` if too much already waits for it.
     private func sendElsewhere(_ frame: Frame, to socket: SocketID) -> Bool {
-        guard LinkNumber.link(of: socket.rawValue) == 0 else { return node?.send(frame, to: socket) ?? true }
-        return loops.others[socket.loop - 1].send(frame, to: socket)
+        guard LinkNumber.link(of: socket.rawValue) == 0 else { return node?.sendFrame(frame, to: socket) ?? true }
+        return loops.others[socket.loop - 1].sendFrame(frame, to: socket)
     }
 
     /// The bytes that wait for the other loop or the other node of a socket.
@@ -87,13 +87,13 @@ extension Gateway {
         carryOut(.close(socket, code: code, reason: reason, discardingQueue: discardingQueue), for: socket.rawValue)
     }
 
-    func respond(_ exchange: RequestID, with response: Response) {
-        if node != nil { requests.open.remove(exchange) }
-        carryOut(.respond(exchange, response), for: exchange.rawValue, bytes: response.body.count)
+    func respond(_ request: RequestID, with response: Response) {
+        if node != nil { requests.open.remove(request) }
+        carryOut(.respond(request, response), for: request.rawValue, bytes: response.body.count)
     }
 
     /// Records that the user of a request is known, so that its connection no longer counts as unauthenticated.
-    func markAuthenticated(for exchange: RequestID) { carryOut(.markAuthenticated(exchange), for: exchange.rawValue) }
+    func markAuthenticated(for request: RequestID) { carryOut(.markAuthenticated(request), for: request.rawValue) }
 
     /// Closes all WebSocket connections of this node.
     func closeAll(code: UInt16, reason: String) {

@@ -90,41 +90,41 @@ final class SocketLoop: ServerDelegate, @unchecked Sendable {
     @inline(__always)
     func carryOut(_ command: SocketCommand) {
         switch command {
-        case .send(let frame, let socket, _): send(frame, to: socket)
+        case .send(let frame, let socket, _): sendFrame(frame, to: socket)
         case .ping(let socket, let number): server.ping(socket, payload: PingPayload.of(number))
         case .close(let socket, let code, let reason, let discardingQueue):
             server.close(socket, code: code, reason: reason, discardingQueue: discardingQueue)
-        case .respond(let exchange, let response): respond(exchange, response)
-        case .markAuthenticated(let exchange): server.markAuthenticated(for: exchange)
+        case .respond(let id, let response): respond(id, response)
+        case .markAuthenticated(let id): server.markAuthenticated(for: id)
         // These concern the node, which has carried them out.
         case .bind, .assign, .revoke: break
         }
     }
 
     @inline(__always)
-    func send(_ frame: Frame, to socket: SocketID) {
+    func sendFrame(_ frame: Frame, to socket: SocketID) {
         guard server.send(frame, to: socket) == .overflow else { return }
         logTooSlow(socket)
         server.close(socket, code: 4408, reason: "too slow", discardingQueue: true)
         sendToOwner(.tooSlow(socket))
     }
 
-    private func respond(_ exchange: RequestID, _ response: Response) {
-        guard !pageForms.isEmpty, let form = pageForms.removeValue(forKey: exchange) else {
-            server.respond(exchange, with: response)
+    private func respond(_ id: RequestID, _ response: Response) {
+        guard !pageForms.isEmpty, let form = pageForms.removeValue(forKey: id) else {
+            server.respond(id, with: response)
             return
         }
         if form.isKnown(response) {
-            server.respond(exchange, with: response.notModified)
+            server.respond(id, with: response.notModified)
         } else if !form.isCompressed(response)
             || !compressor.compress(
                 response,
                 { [server] response in
-                    server.post { server.respond(exchange, with: response) }
+                    server.post { server.respond(id, with: response) }
                 }
             )
         {
-            server.respond(exchange, with: response)
+            server.respond(id, with: response)
         }
     }
 
@@ -184,7 +184,7 @@ final class SocketLoop: ServerDelegate, @unchecked Sendable {
         return isSilent(device)
     }
 
-    func received(_ message: RawSpan, on socket: SocketID) {
+    func messageReceived(_ message: RawSpan, on socket: SocketID) {
         if isSilent(socket) { return }
         switch sink {
         case .gateway(let gateway):
@@ -220,23 +220,23 @@ final class SocketLoop: ServerDelegate, @unchecked Sendable {
         sendToOwner(.closed(socket, code: code))
     }
 
-    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
-        guard !head.isForThisNode else { return sendToOwner(.requested(exchange, head, body: body)) }
-        let routing = router.checkRequest(head, body: body, as: exchange, now: Moment(milliseconds: router.clock.now()))
-        if case .request = routing, let form = PageForm(head) { pageForms[exchange] = form }
+    func requested(_ head: RequestHead, body: [UInt8], as id: RequestID) {
+        guard !head.isForThisNode else { return sendToOwner(.requested(id, head, body: body)) }
+        let routing = router.checkRequest(head, body: body, as: id, now: Moment(milliseconds: router.clock.now()))
+        if case .request = routing, let form = PageForm(head) { pageForms[id] = form }
         switch routing {
-        case .response(let response): server.respond(exchange, with: response)
+        case .response(let response): server.respond(id, with: response)
         case .request where router.forwarding.isOn:
-            sendToOwner(.requested(exchange, head, body: body), bytes: body.count)
-        case .request(let request): report(.checked(exchange, request), bytes: body.count)
+            sendToOwner(.requested(id, head, body: body), bytes: body.count)
+        case .request(let request): report(.checked(id, request), bytes: body.count)
         }
     }
 
     func largeBody(of head: RequestHead) -> LargeBodyDecision? { router.largeBody(of: head) }
 
-    func abandoned(_ exchange: RequestID) {
-        if !pageForms.isEmpty { pageForms[exchange] = nil }
-        sendToOwner(.abandoned(exchange))
+    func abandoned(_ id: RequestID) {
+        if !pageForms.isEmpty { pageForms[id] = nil }
+        sendToOwner(.abandoned(id))
     }
 
     func timerFired() {

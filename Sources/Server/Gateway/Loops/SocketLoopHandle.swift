@@ -45,7 +45,7 @@ final class SocketLoopHandle {
     /// Queues a frame, which is passed to the loop at the end of the gateway's turn.
     ///
     /// Returns false if too many bytes already wait for the loop.
-    func send(_ frame: Frame, to socket: SocketID) -> Bool {
+    func sendFrame(_ frame: Frame, to socket: SocketID) -> Bool {
         guard bytes + frame.bytes.count + bytesUnderWay <= LoopLimits.commands else { return false }
         queue(.socket(.send(frame, socket, marks: [])), bytes: frame.bytes.count)
         return true

@@ -95,7 +95,7 @@ extension Gateway {
     /// Carries out a command of the owner on a socket or a request of this node.
     func carryOutOwnerCommand(_ command: SocketCommand) {
         switch command {
-        case .send(let frame, let socket, _): if let ownLoop = loops.own { send(frame, to: socket, ownLoop) }
+        case .send(let frame, let socket, _): if let ownLoop = loops.own { sendFrame(frame, to: socket, ownLoop) }
         case .ping(let socket, _), .close(let socket, _, _, _): carryOut(command, for: socket.rawValue)
         case .respond(let id, let response):
             requests.origins[id] = nil

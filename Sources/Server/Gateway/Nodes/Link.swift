@@ -13,7 +13,7 @@ protocol LinkDelegate: AnyObject {
     func refusal(of peer: Hello) -> NodeFrame.LinkRefusal?
     /// Both sides have proved that they know the key; called once, before any frame.
     func opened(_ link: Link, by peer: Hello)
-    func received(_ frame: NodeFrame, on link: Link)
+    func frameReceived(_ frame: NodeFrame, on link: Link)
     /// The link has ended; called once, but not after ``Link/close()`` or ``Link/closeAfterWriting()``.
     func ended(_ link: Link, _ end: LinkEnd)
 }
@@ -116,20 +116,20 @@ final class Link: TCPStreamDelegate {
 
     // MARK: TCPStreamDelegate
 
-    func received(_ bytes: RawSpan, on stream: TCPStream) {
+    func bytesReceived(_ bytes: RawSpan, on stream: TCPStream) {
         guard !hasEnded else { return }
         // A side that has not proved itself is cut off after the same time, whatever it sends.
         if isOpen, let delegate { watch.heard(at: delegate.now) }
         bytes.withUnsafeBytes { reader.append($0) }
         do throws(NodeFrameError) {
-            while !hasEnded, let frame = try reader.next() { take(frame) }
+            while !hasEnded, let frame = try reader.next() { frameRead(frame) }
         } catch { end(.fault(error.message)) }
         flush()
     }
 
     func closed(_ stream: TCPStream, reason: TCPStream.CloseReason) { end(.closed) }
 
-    private func take(_ frame: NodeFrame) {
+    private func frameRead(_ frame: NodeFrame) {
         guard isOpen else {
             takeHandshake(frame)
             return
@@ -139,7 +139,7 @@ final class Link: TCPStreamDelegate {
         case .pong: break
         case .refused(let refusal) where side == .client: end(.refused(refusal))
         case .hello, .proof, .refused: end(.fault("a frame of the handshake came after it"))
-        default: delegate?.received(frame, on: self)
+        default: delegate?.frameReceived(frame, on: self)
         }
     }
 

@@ -47,7 +47,7 @@ extension Node: LinkDelegate {
     }
 
     /// Adds a frame to those that are written to a link at the end of the turn.
-    func send(_ frame: NodeFrame, over id: LinkID) {
+    func sendNodeFrame(_ frame: NodeFrame, over id: LinkID) {
         guard let link = links.byID[id], !link.send(frame), case .event(_, let event) = frame else { return }
         // A frame has room for nearly everything that the server accepts: only odd requests and tokens do not fit.
         var problem = Response.problem(413, code: "too_large", message: "the request's head is too large")
@@ -67,7 +67,7 @@ extension Node: LinkDelegate {
         handle(.linkOpened(link.id, peer))
     }
 
-    func received(_ frame: NodeFrame, on link: Link) { handle(.frameReceived(link.id, frame)) }
+    func frameReceived(_ frame: NodeFrame, on link: Link) { handle(.frameReceived(link.id, frame)) }
 
     func ended(_ link: Link, _ end: LinkEnd) {
         links.unproven.removeAll { $0 === link }
@@ -89,7 +89,7 @@ extension Node: LinkDelegate {
     }
 
     /// Sends a frame to a socket of another node; returns `false` if too much already waits for that node.
-    func send(_ frame: Frame, to socket: SocketID) -> Bool {
+    func sendFrame(_ frame: Frame, to socket: SocketID) -> Bool {
         guard let link = link(of: socket.rawValue) else { return true }
         guard link.bytesWaiting + frame.bytes.count <= LoopLimits.commands else { return false }
         link.send(.command(.send(frame, socket.atEdge, marks: machine.marks(of: socket.rawValue))))

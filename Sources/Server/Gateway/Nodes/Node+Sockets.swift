@@ -26,9 +26,9 @@ extension Node {
     }
 
     /// Responds to a request for which there is no owner at present.
-    func refuse(_ exchange: RequestID) {
+    func refuse(_ request: RequestID) {
         let error = WireError(.draining, "the calls are moving to another node: try again")
-        gateway.respond(Reply(error, retryAfterSeconds: 1), to: exchange)
+        gateway.respond(Reply(error, retryAfterSeconds: 1), to: request)
     }
 
     // MARK: The end
@@ -43,7 +43,7 @@ extension Node {
     ///
     /// Each device is told when to reconnect, as by a server that is alone.
     func closeOwnSockets(_ sockets: [NodeMachine.DrainedSocket]) {
-        for exchange in gateway.requests.open.sorted(by: { $0.rawValue < $1.rawValue }) { refuse(exchange) }
+        for request in gateway.requests.open.sorted(by: { $0.rawValue < $1.rawValue }) { refuse(request) }
         tellWhenToReconnect(sockets)
         gateway.closeAll(code: 1001, reason: "the server is shutting down; reconnect")
     }
@@ -62,7 +62,11 @@ extension Node {
             let delay = schedule.delay(of: place, using: &random)
             // No message comes before `welcome`; then the close reason alone says when to reconnect.
             if socket.isWelcome {
-                gateway.send(Frame(withHeadroom: ServerFrame.draining(reconnectAfterMs: delay)), to: socket.id, ownLoop)
+                gateway.sendFrame(
+                    Frame(withHeadroom: ServerFrame.draining(reconnectAfterMs: delay)),
+                    to: socket.id,
+                    ownLoop
+                )
             }
             gateway.close(socket.id, code: 1001, reason: ReconnectSchedule.reason(delay))
         }

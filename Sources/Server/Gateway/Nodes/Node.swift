@@ -187,14 +187,14 @@ final class Node {
         case .claim(let epoch, let known): claim.register.claim(after: epoch, above: known)
         case .giveBack(let epoch, let heir): giveBack(epoch, to: heir)
         case .connect(let link, let address): connect(link, to: address)
-        case .send(let link, let frame): send(frame, over: link)
+        case .send(let link, let frame): sendNodeFrame(frame, over: link)
         case .close(let link): close(link)
         case .closeAfterWriting(let link): links.byID.removeValue(forKey: link)?.closeAfterWriting()
         case .refuse(let link, let refusal): links.byID[link]?.refuse(refusal)
         case .beginOwnership:
             guard let claimed = claim.store else { return }
             claim.store = nil
-            gateway.begin(with: claimed.store, claimed.state, claim.push, claim.ports)
+            gateway.beginDeciding(with: claimed.store, claimed.state, claim.push, claim.ports)
         case .serve: gateway.passesEventsOn = false
         case .endOwnership(let epoch, let heir):
             gateway.endOwnership(releasingTo: heir)
@@ -208,14 +208,14 @@ final class Node {
         case .assignDevice(let socket, let link): assignDevice(to: socket, over: link)
         case .sendRevocations(let link):
             for (user, moment) in gateway.router.revocations.all {
-                send(.command(.revoke(user, upTo: moment + clockLead)), over: link)
+                sendNodeFrame(.command(.revoke(user, upTo: moment + clockLead)), over: link)
             }
         case .revoke(let revocation, let moment):
             gateway.decide(.revoke(revocation.user, before: moment)) { [weak gateway] in
                 gateway?.post { $0.node?.handle(.revocationDurable(revocation)) }
             }
         case .carryOut(let command): gateway.carryOutOwnerCommand(command)
-        case .refuseRequest(let exchange): refuse(exchange)
+        case .refuseRequest(let request): refuse(request)
         case .closeOwnSockets(let sockets): closeOwnSockets(sockets)
         case .beginAnew: gateway.endForNewRun()
         case .revocationDone(let id): revocations.completions.removeValue(forKey: id)?()

@@ -12,7 +12,7 @@ extension Gateway {
     package static let socketIOPaths = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
 
     /// Passes an input to a session and performs its outputs.
-    func handle(_ input: SocketSession.Input, _ session: SocketIOSession) {
+    func feedSession(_ input: SocketSession.Input, _ session: SocketIOSession) {
         for output in session.machine.handle(input, at: now) { perform(output, session) }
     }
 
@@ -23,7 +23,7 @@ extension Gateway {
         case .refuse(let request, let refusal): refuse(RequestID(rawValue: request), refusal)
         case .send(let frame):
             guard let socket = session.socket, let ownLoop = loops.own else { return }
-            send(Frame(withHeadroom: frame), to: socket, ownLoop)
+            sendFrame(Frame(withHeadroom: frame), to: socket, ownLoop)
         case .pingSocket(let number): if let socket = session.socket { ping(socket, number) }
         case .closeSocket(let code, let reason):
             guard let socket = session.socket else { return }
@@ -56,9 +56,9 @@ extension Gateway {
                 throw refusal
             }
             session.principal = principal
-            handle(.verified(.success(.init(user: principal.user, isInteger: principal.userIsInteger))), session)
+            feedSession(.verified(.success(.init(user: principal.user, isInteger: principal.userIsInteger))), session)
         } catch {
-            handle(.verified(.failure(error)), session)
+            feedSession(.verified(.failure(error)), session)
         }
     }
 
@@ -79,7 +79,7 @@ extension Gateway {
         guard let principal = isSelfNamed ? named : session.principal else { return }
         // For a client with a token, the connect was counted when the token was verified.
         if isSelfNamed, let refusal = router.connects.refusal(of: principal.user, at: now) {
-            handle(.closedByServer(code: 4429, reason: refusal.message), session)
+            feedSession(.closedByServer(code: 4429, reason: refusal.message), session)
             return
         }
         let device = device ?? session.device ?? principal.device
@@ -98,7 +98,7 @@ extension Gateway {
             swap(&batch, &socketIO.needingTurnEnd)
             for session in batch {
                 session.needsTurnEnd = false
-                handle(.turnEnded, session)
+                feedSession(.turnEnded, session)
             }
         }
     }
@@ -106,7 +106,7 @@ extension Gateway {
     /// Closes the sessions that are late to authenticate, and lets each session that is due check its deadlines.
     func checkSocketIO() {
         while let session = socketIO.lateUnauthenticated(at: now) { drop(session, .late) }
-        for session in socketIO.due(at: now) { handle(.deadlineReached, session) }
+        for session in socketIO.due(at: now) { feedSession(.deadlineReached, session) }
     }
 
     /// Closes the sessions that have not joined.
@@ -114,7 +114,7 @@ extension Gateway {
     /// The switchboard does not know them, so it cannot close them.
     func drainSocketIO() {
         for session in socketIO.bySID.values where !session.isJoined {
-            handle(.closedByServer(code: 1001, reason: "the server is shutting down; reconnect"), session)
+            feedSession(.closedByServer(code: 1001, reason: "the server is shutting down; reconnect"), session)
         }
     }
 
@@ -140,7 +140,7 @@ extension Gateway {
 
     private func drop(_ session: SocketIOSession, _ reason: DroppedUnauthenticatedSession) {
         counts.unauthenticatedDropped[reason, default: 0] += 1
-        handle(.closedByServer(code: 4401, reason: "not authenticated"), session)
+        feedSession(.closedByServer(code: 4401, reason: "not authenticated"), session)
     }
 
     /// Returns an unpredictable name, in an alphabet that is safe in URLs.

@@ -9,51 +9,51 @@ import Switchboard
 extension Gateway {
     // MARK: Polling
 
-    func take(_ handshake: EngineHandshake, posted body: [UInt8]?, _ exchange: RequestID) {
+    func handshakeReceived(_ handshake: EngineHandshake, posted body: [UInt8]?, _ id: RequestID) {
         switch handshake {
         case .known(let sid):
             guard let session = socketIO.bySID[sid] else {
-                refuse(exchange, .sessionUnknown)
+                refuse(id, .sessionUnknown)
                 return
             }
-            if session.isJoined { markAuthenticated(for: exchange) }
-            hand(body, exchange, to: session)
+            if session.isJoined { markAuthenticated(for: id) }
+            hand(body, id, to: session)
         case .new(let beginning):
-            if let refusal = socketIO.index.refusal(of: handshake, by: router, for: requests.origins[exchange]) {
-                requests.origins[exchange] = nil
-                respond(exchange, with: refusal)
+            if let refusal = socketIO.index.refusal(of: handshake, by: router, for: requests.origins[id]) {
+                requests.origins[id] = nil
+                respond(id, with: refusal)
                 return
             }
-            if beginning.principal != nil { markAuthenticated(for: exchange) }
+            if beginning.principal != nil { markAuthenticated(for: id) }
             let session = makeSession(beginning, isSocket: false)
-            handle(.began, session)
-            hand(nil, exchange, to: session)
+            feedSession(.began, session)
+            hand(nil, id, to: session)
         }
     }
 
-    private func hand(_ body: [UInt8]?, _ exchange: RequestID, to session: SocketIOSession) {
-        socketIO.byRequest[exchange] = session
+    private func hand(_ body: [UInt8]?, _ id: RequestID, to session: SocketIOSession) {
+        socketIO.byRequest[id] = session
         if let body {
-            handle(.posted(exchange.rawValue, body), session)
+            feedSession(.posted(id.rawValue, body), session)
         } else {
-            handle(.polled(exchange.rawValue), session)
+            feedSession(.polled(id.rawValue), session)
         }
     }
 
     /// Responds to one of Engine.IO's requests.
     func respond(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
-        let exchange = RequestID(rawValue: request)
-        socketIO.byRequest[exchange] = nil
-        let headers = router.commonHeaders(for: requests.origins.removeValue(forKey: exchange), isSocketIO: true)
+        let id = RequestID(rawValue: request)
+        socketIO.byRequest[id] = nil
+        let headers = router.commonHeaders(for: requests.origins.removeValue(forKey: id), isSocketIO: true)
         respond(
-            exchange,
+            id,
             with: Response(status: status, contentType: type, headers: headers, body: body)
         )
     }
 
-    func refuse(_ exchange: RequestID, _ refusal: EngineRefusal) {
+    func refuse(_ id: RequestID, _ refusal: EngineRefusal) {
         router.logRefusedSession(refusal)
-        respond(exchange.rawValue, refusal.body, type: "application/json", status: refusal.status)
+        respond(id.rawValue, refusal.body, type: "application/json", status: refusal.status)
     }
 
     // MARK: WebSockets
@@ -79,9 +79,9 @@ extension Gateway {
             }
             session = makeSession(beginning, isSocket: true)
             attach(socket, to: session)
-            handle(.began, session)
+            feedSession(.began, session)
         }
-        handle(.socketOpened, session)
+        feedSession(.socketOpened, session)
     }
 
     private func rejectLate(_ socket: SocketID) {
@@ -97,7 +97,7 @@ extension Gateway {
     func closedSocketIO(_ socket: SocketID) -> Bool {
         guard let session = socketIO.bySocket.removeValue(forKey: socket) else { return false }
         session.socket = nil
-        handle(.socketClosed, session)
+        feedSession(.socketClosed, session)
         return true
     }
 }

@@ -39,7 +39,7 @@ enum FilteredReads {
         pthread_setspecific(key, server.map { UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()) })
     }
 
-    static func begin(on socket: Int32) { clws_count(counts.map { $0 + Int(socket) }, 1) }
+    static func startCounting(on socket: Int32) { clws_count(counts.map { $0 + Int(socket) }, 1) }
 
     static func end(on socket: Int32) { clws_count(counts.map { $0 + Int(socket) }, -1) }
 

@@ -169,25 +169,25 @@ extension Server {
     private func lookUp(_ endpoint: Endpoint) {
         guard streams.lookups.insert(endpoint).inserted else { return }
         guard (1...65_535).contains(endpoint.port) else {
-            return take(.failure(.failed("\(endpoint.port) is not a port")), of: endpoint)
+            return addressesFound(.failure(.failed("\(endpoint.port) is not a port")), of: endpoint)
         }
-        if let address = SocketAddress.parse(endpoint) { return take(.success([address]), of: endpoint) }
+        if let address = SocketAddress.parse(endpoint) { return addressesFound(.success([address]), of: endpoint) }
         do throws(WorkThread.Refused) {
             _ = try WorkThread(named: "name-lookup") { [weak self] in
                 let found = SocketAddress.resolve(endpoint)
-                self?.take(found, of: endpoint)
+                self?.addressesFound(found, of: endpoint)
             }
         } catch {
-            take(.failure(.failed("cannot look up \(endpoint.host): \(error.reason)")), of: endpoint)
+            addressesFound(.failure(.failed("cannot look up \(endpoint.host): \(error.reason)")), of: endpoint)
         }
     }
 
     /// Passes the addresses to the attempts, in a later turn; may be called from any thread.
-    private func take(_ found: Result<[SocketAddress], TCPConnectFailure>, of endpoint: Endpoint) {
+    private func addressesFound(_ found: Result<[SocketAddress], TCPConnectFailure>, of endpoint: Endpoint) {
         post { [weak self] in
             guard let self else { return }
             streams.lookups.remove(endpoint)
-            for attempt in streams.attempts.values where attempt.endpoint == endpoint { attempt.take(found) }
+            for attempt in streams.attempts.values where attempt.endpoint == endpoint { attempt.addressesFound(found) }
         }
     }
 }

@@ -53,7 +53,7 @@ package final class TCPConnectionAttempt {
         closeHandles()
     }
 
-    func take(_ found: Result<[SocketAddress], TCPConnectFailure>) {
+    func addressesFound(_ found: Result<[SocketAddress], TCPConnectFailure>) {
         guard opened != nil, awaitsAddresses else { return }
         awaitsAddresses = false
         switch found {

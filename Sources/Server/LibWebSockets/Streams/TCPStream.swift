@@ -86,7 +86,7 @@ package final class TCPStream {
         return unsent.count + uv_stream_get_write_queue_size(handle.stream)
     }
 
-    /// Stops reading, so that the kernel makes the peer wait; no ``TCPStreamDelegate/received(_:on:)`` follows.
+    /// Stops reading, so that the kernel makes the peer wait; no ``TCPStreamDelegate/bytesReceived(_:on:)`` follows.
     ///
     /// While reading is paused, only a failed write shows that the connection has ended.
     package func pauseReading() {
@@ -146,7 +146,7 @@ package final class TCPStream {
         if count < 0 { return end(Int32(truncatingIfNeeded: count)) }
         guard count > 0, phase == .open else { return }
         server.hasWorkedThisTurn = true
-        delegate?.received(UnsafeRawBufferPointer(start: bytes, count: count).bytes, on: self)
+        delegate?.bytesReceived(UnsafeRawBufferPointer(start: bytes, count: count).bytes, on: self)
     }
 
     func didWrite(_ status: Int32) {
@@ -233,7 +233,7 @@ package protocol TCPStreamDelegate: AnyObject {
     /// Reports bytes in the order sent; where they are cut has no meaning.
     ///
     /// The bytes belong to the server: copy what you keep.
-    func received(_ bytes: RawSpan, on stream: TCPStream)
+    func bytesReceived(_ bytes: RawSpan, on stream: TCPStream)
     /// Reports, once, that the stream was closed, but not by ``TCPStream/close()`` or by the end of the server.
     ///
     /// Bytes that the kernel had not taken are lost.

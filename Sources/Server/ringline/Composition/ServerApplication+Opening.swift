@@ -66,7 +66,7 @@ extension ServerApplication {
             address: nodes.address.text,
             version: Version.text,
             settings: { [settings] secret in SharedSetting.digests(of: settings.shared, secret: secret) },
-            storeReport: { [weak gateway] report in gateway?.take(report) },
+            storeReport: { [weak gateway] report in gateway?.storeReported(report) },
             report: { [weak gateway] report in gateway?.handleOwnershipReport(report) }
         )
         try gateway.open(
@@ -92,7 +92,7 @@ extension ServerApplication {
     }
 
     private func makeStore(for gateway: Gateway, _ log: ServerLog) throws(UsageError) -> any CallStore {
-        let report = { @Sendable [weak gateway] (report: StoreReport) in gateway?.take(report) ?? () }
+        let report = { @Sendable [weak gateway] (report: StoreReport) in gateway?.storeReported(report) ?? () }
         guard !settings.isInMemory else { return MemoryCallStore(report: report) }
         if let database = settings.store {
             return PostgresCallStore(try storeOptions(database, for: gateway, log), report: report)

@@ -51,7 +51,7 @@ struct ServerApplication {
         defer { parts.keySetFetcher?.shutdown() }
         configuration.policy.applicationServerKey = try webPushConfiguration(makesKey: true)?.applicationServerKey
         let gateway = Gateway(configuration: configuration, authenticator: parts.keys.authenticator, log: log)
-        let push = try PushServices(self, log) { [weak gateway] id, result in gateway?.take(id, result) }
+        let push = try PushServices(self, log) { [weak gateway] id, result in gateway?.pushFinished(id, result) }
         pushServices.withLock { $0 = push }
         var folderLock: DataFolderLock?
         defer { withExtendedLifetime(folderLock) {} }

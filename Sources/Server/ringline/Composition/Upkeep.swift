@@ -37,7 +37,7 @@ struct Upkeep: Sendable {
 
     /// Does what is due; called once a second.
     func tick() {
-        for event in clock.takeEvents() { gateway?.take(event) }
+        for event in clock.takeEvents() { gateway?.clockReported(event) }
         parts.renewal?.reloadIfChanged { gateway?.serve($0) }
         gateway?.renewTickets()
         scanCommands()

@@ -44,7 +44,7 @@ struct DemoServer {
         print(host.announcement(port: gateway.port))
         fflush(nil)
         let tick: SignalWatch.Action = { [clock, weak gateway] in
-            for event in clock.takeEvents() { gateway?.take(event) }
+            for event in clock.takeEvents() { gateway?.clockReported(event) }
         }
         watch.start(everySecond: tick) { [weak gateway] in gateway?.drain() }
         gateway.run()

@@ -48,8 +48,8 @@ struct MemoryServer {
         let gateway = Gateway(configuration: configuration, authenticator: authenticator, log: log)
         do {
             try gateway.open(
-                store: MemoryCallStore(memory) { [weak gateway] report in gateway?.take(report) },
-                push: DemoPushSender(to: pushes) { [weak gateway] id, result in gateway?.take(id, result) },
+                store: MemoryCallStore(memory) { [weak gateway] report in gateway?.storeReported(report) },
+                push: DemoPushSender(to: pushes) { [weak gateway] id, result in gateway?.pushFinished(id, result) },
                 ports: Switchboard.Ports(
                     capabilities: RingCapabilities(keys: capabilityKeys),
                     turnCredentials: turnCredentials,

@@ -21,7 +21,7 @@ final class StreamRecorder: TCPStreamDelegate, @unchecked Sendable {
         stream.delegate = self
     }
 
-    func received(_ bytes: RawSpan, on stream: TCPStream) {
+    func bytesReceived(_ bytes: RawSpan, on stream: TCPStream) {
         let bytes = bytes.withUnsafeBytes { Array($0) }
         reads += 1
         self.bytes += bytes

@@ -110,7 +110,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
         onOpen?(server, socket)
     }
 
-    func received(_ message: RawSpan, on socket: SocketID) {
+    func messageReceived(_ message: RawSpan, on socket: SocketID) {
         let text = message.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
         if let onMessage {
             onMessage(server, text, socket)
@@ -129,20 +129,20 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
         onClose?(server, socket)
     }
 
-    func requested(_ head: RequestHead, body: [UInt8], exchange: RequestID) {
+    func requested(_ head: RequestHead, body: [UInt8], as request: RequestID) {
         record.withLock {
             $0.heads.append(head)
-            $0.exchanges.append(exchange)
+            $0.exchanges.append(request)
         }
         note("\(head.method) \(head.path) \(body.count)")
         if let onRequest {
-            onRequest(server, head, body, exchange)
+            onRequest(server, head, body, request)
         } else {
-            server.respond(exchange, with: Response(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
+            server.respond(request, with: Response(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
         }
     }
 
-    func abandoned(_ exchange: RequestID) { note("abandoned") }
+    func abandoned(_ request: RequestID) { note("abandoned") }
 
     func timerFired() {
         note("timer")

@@ -4,7 +4,7 @@ import JSON
 
 /// Handles the packets of Engine.IO and Socket.IO, and admits clients.
 extension SocketSession {
-    mutating func begin(at now: Moment) {
+    mutating func sessionBegan(at now: Moment) {
         send(openPacket())
         // In version 3 the client does not ask to enter the default namespace: the server sends CONNECT by itself.
         guard version == .v3 else { return }
@@ -21,7 +21,7 @@ extension SocketSession {
         "token missing: send auth.token, Authorization: Bearer or ?token="
     )
 
-    mutating func take(_ packet: EnginePacket, at now: Moment) {
+    mutating func packetReceived(_ packet: EnginePacket, at now: Moment) {
         switch packet.kind {
         case .message: takeMessage(packet.data)
         case .ping: if version == .v3 { send(EnginePacket(.pong, packet.data).text) }

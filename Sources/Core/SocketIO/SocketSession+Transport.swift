@@ -138,7 +138,7 @@ extension SocketSession {
         }
         outputs.append(.accept(request))
         showLife()
-        for packet in packets where phase != .over { take(packet, at: now) }
+        for packet in packets where phase != .over { packetReceived(packet, at: now) }
     }
 
     // MARK: WebSockets
@@ -166,7 +166,7 @@ extension SocketSession {
             return
         }
         if packet.kind != .message, packet.kind != .pong { outputs.append(.signOfLife) }
-        take(packet, at: now)
+        packetReceived(packet, at: now)
     }
 
     /// Handles a packet on a WebSocket that is an upgrade of polling: first the ping `probe`, then the upgrade packet.

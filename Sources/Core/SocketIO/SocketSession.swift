@@ -164,7 +164,7 @@ package struct SocketSession: Sendable {
     package mutating func handle(_ input: Input, at now: Moment) -> [Output] {
         guard phase != .over else { return outputsAfterEnd(to: input) }
         switch input {
-        case .began: begin(at: now)
+        case .began: sessionBegan(at: now)
         case .polled(let request): polled(request, at: now)
         case .abandoned(let request): if transport == .polling(waiting: request) { end() }
         case .posted(let request, let body): posted(body, by: request, at: now)

@@ -15,7 +15,7 @@ func curlTakesBody(
     _ count: Int,
     _ pointer: UnsafeMutableRawPointer?
 ) -> Int {
-    let taken = transfer(pointer)?.take(body: UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false
+    let taken = transfer(pointer)?.bodyReceived(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false
     return taken ? size * count : -1
 }
 
@@ -27,7 +27,7 @@ func curlTakesHeader(
     _ count: Int,
     _ pointer: UnsafeMutableRawPointer?
 ) -> Int {
-    let taken = transfer(pointer)?.take(header: UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false
+    let taken = transfer(pointer)?.headerReceived(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false
     return taken ? size * count : -1
 }
 

@@ -50,7 +50,7 @@ final class CurlLoop {
     /// Runs until it is asked to stop, then closes everything.
     func run() {
         while true {
-            for command in queue.take() { take(command) }
+            for command in queue.take() { carryOut(command) }
             makeCalls()
             // Expire first, so that no request goes out after its deadline.
             expire()
@@ -76,7 +76,7 @@ final class CurlLoop {
         close()
     }
 
-    private func take(_ command: Command) {
+    private func carryOut(_ command: Command) {
         let now = ContinuousClock.now
         switch command {
         case .start(let queued):

@@ -23,7 +23,7 @@ struct Places {
     }
 
     /// Takes a place; returns false if there is none.
-    mutating func take(of user: String?, isKnown: Bool) -> Bool {
+    mutating func reserve(of user: String?, isKnown: Bool) -> Bool {
         guard taken < count - (isKnown ? 0 : reserved), mayTake(user) else { return false }
         taken += 1
         if let user { ofUser[user, default: 0] += 1 }

@@ -61,7 +61,7 @@ extension RequestSchedule {
         guard let entry = entries[id], let host = hosts[entry.host] else { return false }
         // A request whose connection was lost goes on, on another one.
         if entry.phase == .sent || places.isHeld(by: id) { return true }
-        guard host.places < Self.placesPerHost, places.take(of: entry.user, isKnown: entry.isToKnownHost) else {
+        guard host.places < Self.placesPerHost, places.reserve(of: entry.user, isKnown: entry.isToKnownHost) else {
             return false
         }
         places.hold(id, of: entry.user)

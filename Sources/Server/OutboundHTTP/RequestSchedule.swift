@@ -151,7 +151,7 @@ struct RequestSchedule {
         guard var host = hosts[name], host.waiting > 0 else { return nil }
         if host.hasConnection {
             guard !mustRefresh(host, at: now) else {
-                guard places.take(of: nil, isKnown: false) else { return start(name, &host, at: now) }
+                guard places.reserve(of: nil, isKnown: false) else { return start(name, &host, at: now) }
                 host.lookup = Places.Holder(user: nil)
                 host.places += 1
                 hosts[name] = host
@@ -211,7 +211,7 @@ struct RequestSchedule {
             // A request that is skipped here stays in its host's queue until the host changes.
             guard entry.phase == .waiting, var host = hosts[entry.host], host.canUsePlace(configuration, at: now)
             else { continue }
-            guard places.take(of: entry.user, isKnown: entry.isToKnownHost) else { continue }
+            guard places.reserve(of: entry.user, isKnown: entry.isToKnownHost) else { continue }
             host.places += 1
             if host.needsLookup(at: now) {
                 host.lookup = Places.Holder(user: entry.user)

@@ -116,7 +116,7 @@ final class Transfer {
     /// Receives one whole header line with its line break.
     ///
     /// A status line begins a new response, so the headers of an earlier 100 or 103 response are dropped.
-    func take(header line: UnsafeRawBufferPointer) -> Bool {
+    func headerReceived(_ line: UnsafeRawBufferPointer) -> Bool {
         if line.starts(with: "HTTP/".utf8) {
             headers = []
             headerBytes = 0
@@ -140,7 +140,7 @@ final class Transfer {
         return true
     }
 
-    func take(body bytes: UnsafeRawBufferPointer) -> Bool {
+    func bodyReceived(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard body.count + bytes.count <= queued.request.bodyLimit else {
             abortFailure = .bodyTooLarge
             return false

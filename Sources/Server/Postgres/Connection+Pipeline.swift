@@ -84,7 +84,7 @@ extension Connection {
                 PQclear(result)
                 return try finish(current)
             }
-            take(result, status, into: &current)
+            resultReceived(result, status, into: &current)
             sentSteps = current
         }
         throw PostgresError(state: .connection, message: "no steps were sent", statement: "receive")
@@ -137,7 +137,7 @@ extension Connection {
         }
     }
 
-    private func take(_ result: OpaquePointer, _ status: ExecStatusType, into current: inout SentSteps) {
+    private func resultReceived(_ result: OpaquePointer, _ status: ExecStatusType, into current: inout SentSteps) {
         guard status != PGRES_PIPELINE_ABORTED, current.next < current.parts.count else {
             // The server skips the statements after a failure.
             PQclear(result)

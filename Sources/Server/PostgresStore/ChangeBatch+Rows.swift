@@ -19,7 +19,7 @@ struct CallRows {
     }
 
     /// Returns the statement, and begins a new one; `nil` if there is nothing to write.
-    mutating func take() -> Connection.Step? {
+    mutating func makeStep() -> Connection.Step? {
         guard !records.isEmpty else { return nil }
         var numbers = (0..<7).map { _ in Column<Int64>() }
         var texts = (0..<7).map { _ in Column<String>() }
@@ -107,7 +107,7 @@ struct EntryRows {
     }
 
     /// Returns the statement, and begins a new one; `nil` if there is nothing to write.
-    mutating func take() -> Connection.Step? {
+    mutating func makeStep() -> Connection.Step? {
         guard !keys.isEmpty else { return nil }
         var parameters = Parameters()
         for column in [calls, numbers, moments, fingerprints, digests] { parameters.add(column) }
@@ -145,7 +145,7 @@ struct EventRows {
     }
 
     /// Returns the statement, and begins a new one; `nil` if there is nothing to write.
-    mutating func take() -> Connection.Step? {
+    mutating func makeStep() -> Connection.Step? {
         guard calls.count > 0 else { return nil }
         var parameters = Parameters()
         parameters.add(calls)

@@ -51,9 +51,9 @@ struct ChangeBatch {
 
     /// Adds the statements of the collected changes: first those that write rows, and then those that delete logs.
     private mutating func flush() {
-        if let step = calls.take() { steps.append(step) }
-        if let step = entries.take() { steps.append(step) }
-        if let step = events.take() { steps.append(step) }
+        if let step = calls.makeStep() { steps.append(step) }
+        if let step = entries.makeStep() { steps.append(step) }
+        if let step = events.makeStep() { steps.append(step) }
         guard !forgottenLogs.isEmpty else { return }
         var numbers = Column<Int64>()
         for number in forgottenLogs { numbers.append(number.rawValue) }

@@ -109,7 +109,7 @@ final class AccessTokens: Sendable {
     ///
     /// The call is made exactly once, unless ``forget(_:)`` prevents it. `isPatient`: Whether the push waits as long as it
     /// takes; otherwise it gets a failure if the token does not come soon.
-    func take(for id: PushID, isPatient: Bool = true, _ use: @escaping @Sendable (Outcome) -> Void) {
+    func useToken(for id: PushID, isPatient: Bool = true, _ use: @escaping @Sendable (Outcome) -> Void) {
         let (outcome, mustAsk): (Outcome?, Bool) = state.withLock { state in
             let now = state.configuration.steadyClock()
             if let token = state.token, now < token.endsAt {
@@ -204,14 +204,14 @@ final class AccessTokens: Sendable {
         request.wantedHeaders = ["retry-after"]
         client.send(request) { [self] outcome in
             switch outcome {
-            case .success(let response): take(response, configuration, generation)
+            case .success(let response): responseReceived(response, configuration, generation)
             case .failure(let failure):
                 finish(.notSent("no access token: \(failure.description)"), Self.pauseAfterFault, of: generation)
             }
         }
     }
 
-    private func take(_ response: HTTPResponse, _ configuration: FirebaseConfiguration, _ generation: Int) {
+    private func responseReceived(_ response: HTTPResponse, _ configuration: FirebaseConfiguration, _ generation: Int) {
         let object = PushResponse.object(response.body)
         if response.status == 200, let text = object?.text("access_token"), Self.isSendable(text) {
             // Without `expires_in` the token is used for a second. An endpoint that names a long time is not believed.

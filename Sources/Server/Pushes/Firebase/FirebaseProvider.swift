@@ -52,7 +52,7 @@ final class FirebaseProvider: PushProvider {
         guard push.route.kind == .firebase else {
             preconditionFailure("a push to another service was handed to Firebase")
         }
-        send(push, isSecond: false)
+        sendPush(push, isSecond: false)
     }
 
     /// Forgets a push that waits for an access token.
@@ -64,8 +64,8 @@ final class FirebaseProvider: PushProvider {
         tokens.use(configuration)
     }
 
-    private func send(_ push: OutgoingPush, isSecond: Bool) {
-        tokens.take(for: push.id, isPatient: !push.hasOtherRoute) { [self] outcome in
+    private func sendPush(_ push: OutgoingPush, isSecond: Bool) {
+        tokens.useToken(for: push.id, isPatient: !push.hasOtherRoute) { [self] outcome in
             switch outcome {
             case .success(let token): post(push, token, isSecond: isSecond)
             case .failure(let failure): finish(push, failure)
@@ -97,8 +97,8 @@ final class FirebaseProvider: PushProvider {
             case .failed(let failure): finish(push, failure)
             case .replaced where !isSecond:
                 log.notice("Google rejected the access token; another one is fetched")
-                send(push, isSecond: true)
-            case .wasReplaced where !isSecond, .messageIsAtFault where !isSecond: send(push, isSecond: true)
+                sendPush(push, isSecond: true)
+            case .wasReplaced where !isSecond, .messageIsAtFault where !isSecond: sendPush(push, isSecond: true)
             case .messageIsAtFault:
                 pushes.finish(push, .response(status: 401, reason: FirebaseReason.refusedForDevice, timestamp: nil))
             case .replaced, .wasReplaced: pushes.finish(push, result)

@@ -29,7 +29,7 @@ package final class SQLiteCallStore: CallStore {
     package init(
         folder: String,
         lockWait: LockWait = LockWait(),
-        faults: Faults?,
+        faults: InjectedFaults?,
         report: @escaping @Sendable (StoreReport) -> Void
     ) {
         writer = Writer(folder: DataFolder(path: folder), lockWait: lockWait, faults: faults, report: report)

@@ -11,14 +11,14 @@ final class Writer: Sendable {
 
     private let thread = WriterThread<StoredState>()
     private let folder: DataFolder
-    private let faults: Faults?
+    private let faults: InjectedFaults?
     private let lockWait: LockWait
     private let report: @Sendable (StoreReport) -> Void
 
     init(
         folder: DataFolder,
         lockWait: LockWait,
-        faults: Faults?,
+        faults: InjectedFaults?,
         report: @escaping @Sendable (StoreReport) -> Void
     ) {
         self.folder = folder

@@ -6,7 +6,7 @@ import Storing
 /// The database while it is open for writing, on the writer's thread.
 final class WriterConnection {
     private let folder: DataFolder
-    private let faults: Faults?
+    private let faults: InjectedFaults?
     private let threads: StoreThreads
     private let report: @Sendable (StoreReport) -> Void
     private let connection: Connection
@@ -19,7 +19,7 @@ final class WriterConnection {
     /// Opens the database and migrates it to the schema of this version.
     init(
         folder: DataFolder,
-        faults: Faults?,
+        faults: InjectedFaults?,
         threads: StoreThreads,
         report: @escaping @Sendable (StoreReport) -> Void
     ) throws(StoreFailure) {

@@ -182,7 +182,7 @@ struct SQLiteStoreFailureTests {
 
     @Test("A full disk stalls the store, which keeps its commits in order and makes them when there is space again")
     func full() throws {
-        let faults = Faults()
+        let faults = InjectedFaults()
         let reports = StoreReports()
         let store = SQLiteCallStore(folder: folder.path, faults: faults) { reports.add($0) }
         _ = try store.open(at: Moment(milliseconds: 0))
@@ -229,7 +229,7 @@ struct SQLiteStoreFailureTests {
 
     @Test("A query that has failed in a stall gets no second result after the stall")
     func failedOnce() throws {
-        let faults = Faults()
+        let faults = InjectedFaults()
         let reports = StoreReports()
         let mayGoOn = Monitor(false)
         let store = SQLiteCallStore(folder: folder.path, faults: faults) { report in
@@ -262,7 +262,7 @@ struct SQLiteStoreFailureTests {
 
     @Test("A store that is closed while the disk is full loses its pending commits, and the next start counts a crash")
     func closingWhileFull() throws {
-        let faults = Faults()
+        let faults = InjectedFaults()
         let reports = StoreReports()
         let store = SQLiteCallStore(folder: folder.path, faults: faults) { reports.add($0) }
         _ = try store.open(at: Moment(milliseconds: 0))

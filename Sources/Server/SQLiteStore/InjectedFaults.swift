@@ -1,7 +1,7 @@
 import Threads
 
 /// Makes the database refuse to grow, for tests of a full disk (`PRAGMA max_page_count`).
-package final class Faults: Sendable {
+package final class InjectedFaults: Sendable {
     private let limit = Monitor<Int?>(nil)
 
     /// Creates faults that are switched off.

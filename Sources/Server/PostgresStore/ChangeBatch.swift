@@ -38,8 +38,8 @@ struct ChangeBatch {
         case .removalsForgotten(let moment): add(NumberChange.forgetRemovals) { $0.add(moment.milliseconds) }
         default:
             if case .historyForgotten = change { asksToForget = true }
-            guard let (sentence, values) = Connection.sentences.cold.statement(for: change) else { return }
-            steps.append(Connection.Step(sentence, values))
+            guard let (sql, values) = Connection.statements.cold.statement(for: change) else { return }
+            steps.append(Connection.Step(sql, values))
         }
     }
 

@@ -8,7 +8,7 @@ extension Rows.Row: StoredRow {}
 
 extension Connection.Step {
     /// Creates a step that runs a sentence with these values.
-    init(_ sentence: Sentence, _ values: [SQLValue]) {
+    init(_ sql: SQLText, _ values: [SQLValue]) {
         var parameters = Parameters()
         for value in values {
             switch value {
@@ -18,12 +18,12 @@ extension Connection.Step {
             case .free(let text): parameters.add(bytesOf: text)
             }
         }
-        self.init(SQL(sentence.name, sentence.text), parameters)
+        self.init(SQL(sql.name, sql.text), parameters)
     }
 }
 
 extension Connection: SQLSession {
-    static let sentences = StoreSentences(
+    static let statements = StoreStatements(
         Dialect(
             parameter: "$",
             replacesRows: false,
@@ -36,34 +36,34 @@ extension Connection: SQLSession {
     )
 
     func read(
-        _ sentence: Sentence,
+        _ sql: SQLText,
         _ values: [SQLValue],
         _ body: (any StoredRow) -> Void
     ) throws(PostgresError) {
-        try run([Step(sentence, values)])[0].each(body)
+        try run([Step(sql, values)])[0].each(body)
     }
 
-    func readLargeTable(_ sentence: Sentence, _ body: (any StoredRow) -> Void) throws(PostgresError) {
-        try each(SQL(sentence.name, sentence.text)) { body($0) }
+    func readLargeTable(_ sql: SQLText, _ body: (any StoredRow) -> Void) throws(PostgresError) {
+        try each(SQL(sql.name, sql.text)) { body($0) }
     }
 
     func readSnapshot(_ steps: [SQLStep], _ body: (Int, any StoredRow) -> Void) throws(PostgresError) {
-        let steps = steps.map { Step($0.sentence, $0.values) }
+        let steps = steps.map { Step($0.text, $0.values) }
         let results = try run([Step(Self.beginSnapshot)] + steps + [Step(OwnerTable.commit)])
         for index in steps.indices { results[index + 1].each { body(index, $0) } }
     }
 
-    func beginNumbers(_ first: Sentence, _ body: (any StoredRow) -> Void) throws(PostgresError) {
+    func beginSnapshot(_ first: SQLText, _ body: (any StoredRow) -> Void) throws(PostgresError) {
         try run([Step(Self.beginSnapshot), Step(Self.useIndexes), Step(first, [])])[2].each(body)
     }
 
-    func endNumbers(_ last: SQLStep?, _ body: (any StoredRow) -> Void) throws(PostgresError) {
-        let steps = last.map { [Step($0.sentence, $0.values)] } ?? []
+    func endSnapshot(_ last: SQLStep?, _ body: (any StoredRow) -> Void) throws(PostgresError) {
+        let steps = last.map { [Step($0.text, $0.values)] } ?? []
         let results = try run(steps + [Step(OwnerTable.commit)])
         if last != nil { results[0].each(body) }
     }
 
-    func leaveNumbers() {
+    func abandonSnapshot() {
         // The transaction has ended already if a statement of it failed; the first error is the cause.
         _ = try? run(Self.rollback)
     }

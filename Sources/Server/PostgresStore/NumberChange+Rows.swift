@@ -23,7 +23,7 @@ extension NumberChange {
         written.add(versions)
         written.add(removals)
         let counters = [state.version, state.oldest, Int64(state.count)].map { SQLValue.integer($0) }
-        let count = Connection.sentences.cold.countNumbers
+        let count = Connection.statements.cold.countNumbers
         return [Connection.Step(Self.write, written), Connection.Step(count, counters)]
     }
 

@@ -21,7 +21,7 @@ extension QueryRunner<Connection> {
         var calls: [StoredCall] = []
         /// The index in `calls` of each call.
         var indexes: [CallNumber: Int] = [:]
-        try session.readLargeTable(Connection.sentences.liveCalls) { row in
+        try session.readLargeTable(Connection.statements.liveCalls) { row in
             guard let record = reader.call(row) else { return }
             indexes[record.number] = calls.count
             calls.append(StoredCall(record: record, entries: []))

@@ -16,7 +16,7 @@ extension Repair<Connection> {
     ) throws(PostgresError) {
         var steps = [Connection.Step(OwnerTable.begin), fence]
         for step in try Repair(connection, damages: damages, now: now).find() {
-            steps.append(Connection.Step(step.sentence, step.values))
+            steps.append(Connection.Step(step.text, step.values))
         }
         try connection.run(steps + [Connection.Step(advancePositions), Connection.Step(OwnerTable.commit)])
     }

@@ -17,7 +17,7 @@ extension ChangeWriter {
             try statement.run()
         }
         let state = [change.state.version, change.state.oldest, Int64(change.state.count)]
-        try connection.statement(Connection.sentences.cold.countNumbers, state.map { .integer($0) }).run()
+        try connection.statement(Connection.statements.cold.countNumbers, state.map { .integer($0) }).run()
     }
 
     /// Deletes the oldest removed numbers, and records up to which version that was.

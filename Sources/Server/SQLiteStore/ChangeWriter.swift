@@ -30,8 +30,8 @@ struct ChangeWriter {
         case .numbers(let change): try write(change)
         case .removalsForgotten(let moment): try forgetRemovals(before: moment)
         default:
-            guard let (sentence, values) = Connection.sentences.cold.statement(for: change) else { return }
-            try connection.statement(sentence, values).run()
+            guard let (sql, values) = Connection.statements.cold.statement(for: change) else { return }
+            try connection.statement(sql, values).run()
         }
     }
 

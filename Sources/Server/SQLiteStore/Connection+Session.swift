@@ -7,9 +7,9 @@ import Storing
 extension Statement: StoredRow {}
 
 extension Connection {
-    /// Returns the statement of a sentence, with the values bound.
-    func statement(_ sentence: Sentence, _ values: [SQLValue]) throws(SQLiteError) -> Statement {
-        let statement = try statement(SQL(sentence.name, sentence.text))
+    /// Returns the statement of a text, with the values bound.
+    func statement(_ sql: SQLText, _ values: [SQLValue]) throws(SQLiteError) -> Statement {
+        let statement = try statement(SQL(sql.name, sql.text))
         var index: Int32 = 1
         for value in values {
             switch value {
@@ -24,7 +24,7 @@ extension Connection {
 }
 
 extension Connection: SQLSession {
-    static let sentences = StoreSentences(
+    static let statements = StoreStatements(
         Dialect(
             parameter: "?",
             replacesRows: true,
@@ -37,35 +37,35 @@ extension Connection: SQLSession {
     )
 
     func read(
-        _ sentence: Sentence,
+        _ sql: SQLText,
         _ values: [SQLValue],
         _ body: (any StoredRow) -> Void
     ) throws(SQLiteError) {
-        let rows = try statement(sentence, values)
+        let rows = try statement(sql, values)
         while try rows.step() { body(rows) }
     }
 
-    func readLargeTable(_ sentence: Sentence, _ body: (any StoredRow) -> Void) throws(SQLiteError) {
-        try read(sentence, [], body)
+    func readLargeTable(_ sql: SQLText, _ body: (any StoredRow) -> Void) throws(SQLiteError) {
+        try read(sql, [], body)
     }
 
     func readSnapshot(_ steps: [SQLStep], _ body: (Int, any StoredRow) -> Void) throws(SQLiteError) {
         try statement(Self.begin).run()
-        defer { leaveNumbers() }
-        for (index, step) in steps.enumerated() { try read(step.sentence, step.values) { body(index, $0) } }
+        defer { abandonSnapshot() }
+        for (index, step) in steps.enumerated() { try read(step.text, step.values) { body(index, $0) } }
     }
 
-    func beginNumbers(_ first: Sentence, _ body: (any StoredRow) -> Void) throws(SQLiteError) {
+    func beginSnapshot(_ first: SQLText, _ body: (any StoredRow) -> Void) throws(SQLiteError) {
         try statement(Self.begin).run()
         try read(first, [], body)
     }
 
-    func endNumbers(_ last: SQLStep?, _ body: (any StoredRow) -> Void) throws(SQLiteError) {
-        if let last { try read(last.sentence, last.values, body) }
+    func endSnapshot(_ last: SQLStep?, _ body: (any StoredRow) -> Void) throws(SQLiteError) {
+        if let last { try read(last.text, last.values, body) }
         try statement(Self.end).run()
     }
 
-    func leaveNumbers() {
+    func abandonSnapshot() {
         // If this fails, the first error is the cause.
         if isInTransaction { try? statement(Self.end).run() }
     }

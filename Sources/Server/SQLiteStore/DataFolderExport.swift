@@ -90,7 +90,7 @@ package final class DataFolderExport {
     }
 
     private func readUsers(_ take: (Change) throws(StoreFailure) -> Void) throws {
-        let cold = Connection.sentences.cold
+        let cold = Connection.statements.cold
         try each(cold.devices.all) { row in
             if let device = rows.record(Tables.devices, row) { try take(.device(device)) }
         }
@@ -143,13 +143,13 @@ package final class DataFolderExport {
 
     private static let numbersAtOnce = 1_000
 
-    private static let allNumbers = Sentence(
+    private static let allNumbers = SQLText(
         name: "all numbers",
         text: "SELECT number, label, version, removed_at, owner, list FROM directory ORDER BY owner, list, number"
     )
 
-    private func each(_ sentence: Sentence, _ body: (Statement) throws -> Void) throws {
-        let rows = try queries.session.statement(sentence, [])
+    private func each(_ sql: SQLText, _ body: (Statement) throws -> Void) throws {
+        let rows = try queries.session.statement(sql, [])
         defer { rows.reset() }
         while try rows.step() { try body(rows) }
     }

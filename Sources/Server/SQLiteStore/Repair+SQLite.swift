@@ -8,7 +8,7 @@ extension Repair<Connection> {
     static func run(on connection: Connection, damages: DamageLog, now: Moment) throws(SQLiteError) {
         try connection.transaction { () throws(SQLiteError) in
             for step in try Repair(connection, damages: damages, now: now).find() {
-                try connection.statement(step.sentence, step.values).run()
+                try connection.statement(step.text, step.values).run()
             }
             try repairOrder(on: connection, damages)
         }
@@ -22,14 +22,14 @@ extension Repair<Connection> {
         let last = StorableRange.numbers.upperBound
         let find = "SELECT position FROM event WHERE position > \(last) ORDER BY position"
         var positions: [Int64] = []
-        try connection.read(Sentence(name: "damaged positions", text: find), []) { positions.append($0.int64(0)) }
+        try connection.read(SQLText(name: "damaged positions", text: find), []) { positions.append($0.int64(0)) }
         let mend = """
             UPDATE event SET position = 1 + coalesce((SELECT max(position) FROM event WHERE position <= \(last)), 0)
             WHERE position = ?1
             """
         for position in positions {
             damages.record(DamagedValue(table: "event", column: "position", row: "\(position)", remedy: .replaced))
-            try connection.statement(Sentence(name: "mend order", text: mend), [.integer(position)]).run()
+            try connection.statement(SQLText(name: "mend order", text: mend), [.integer(position)]).run()
         }
     }
 }

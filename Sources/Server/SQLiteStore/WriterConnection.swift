@@ -75,7 +75,7 @@ final class WriterConnection {
     private func state() throws(SQLiteError) -> StoredState {
         let queries = QueryRunner(connection, damages: damages)
         var state = try queries.registrations()
-        try connection.read(Connection.sentences.liveCalls, []) {
+        try connection.read(Connection.statements.liveCalls, []) {
             if let call = queries.reader.call($0) { state.calls.append(StoredCall(record: call, entries: [])) }
         }
         for index in state.calls.indices {

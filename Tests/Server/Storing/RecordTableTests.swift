@@ -20,10 +20,10 @@ struct RecordTableTests {
     @Test("A table makes its statements in both dialects")
     func statements() {
         let (sqlite, postgres) = (Self.dialects[0], Self.dialects[1])
-        let blocks = TableSentences(of: Tables.blocks, sqlite)
+        let blocks = TableStatements(of: Tables.blocks, sqlite)
         #expect(blocks.write.text == "INSERT OR REPLACE INTO block (by, blocked, at) VALUES (?1, ?2, ?3)")
         #expect(blocks.remove.text == "DELETE FROM block WHERE by = ?1 AND blocked = ?2")
-        let quiet = TableSentences(of: Tables.doNotDisturb, postgres)
+        let quiet = TableStatements(of: Tables.doNotDisturb, postgres)
         #expect(
             quiet.write.text == """
                 INSERT INTO do_not_disturb ("user", until) VALUES ($1, $2) \
@@ -31,9 +31,9 @@ struct RecordTableTests {
                 """
         )
         #expect(quiet.all.text == #"SELECT "user", until FROM do_not_disturb ORDER BY "user""#)
-        let devices = TableSentences(of: Tables.devices, postgres)
+        let devices = TableStatements(of: Tables.devices, postgres)
         #expect(devices.remove.text == #"DELETE FROM device WHERE "user" = $1 AND id = $2"#)
-        #expect(devices.beginning.text.hasSuffix(#"FROM device WHERE "user" = $1 ORDER BY "user", id"#))
+        #expect(devices.ofOwner.text.hasSuffix(#"FROM device WHERE "user" = $1 ORDER BY "user", id"#))
     }
 
     @Test("Every column of a full record has a value, and a row of the values is read as the record")

@@ -8,7 +8,7 @@ extension QueryRunner {
         do throws(Failure) {
             return try pageInSnapshot(read)
         } catch {
-            session.leaveNumbers()
+            session.abandonSnapshot()
             throw error
         }
     }
@@ -16,20 +16,20 @@ extension QueryRunner {
     /// Reads a page in one snapshot: the version of a page is the one that its rows have.
     private func pageInSnapshot(_ read: NumberRead) throws(Failure) -> NumberPage {
         var state = NumberState()
-        try session.beginNumbers(sentences.numberState) { state = RowReader.numberState($0) }
+        try session.beginSnapshot(statements.numberState) { state = RowReader.numberState($0) }
         var step = read.step(in: state)
         let list: [SQLValue] = [.word(read.user.text), .integer(read.list.rawValue)]
         var changes = 0
         if let since = step.since {
             let values = list + [.integer(since), .integer(Int64(read.countedChanges))]
-            try session.read(sentences.changeCount, values) { changes = Int($0.int64(0)) }
+            try session.read(statements.changeCount, values) { changes = Int($0.int64(0)) }
             if changes > NumberRead.mostChanges { step = read.step(in: state, hasTooManyChanges: true) }
         }
         var page = NumberPage(read.list, step, at: state.version)
         page.rowsRead = changes
         if let since = step.since, changes <= NumberRead.mostRows {
             let values = list + [.integer(since), .integer(step.after), .integer(Int64(read.limit) + 1)]
-            try session.endNumbers((sentences.changes, values)) {
+            try session.endSnapshot((statements.changes, values)) {
                 guard page.isLast, let row = reader.number($0) else { return }
                 _ = page.append(row.number, row.label, isShown: row.removedAt == nil, limit: read.limit)
             }
@@ -41,7 +41,7 @@ extension QueryRunner {
                 own: { () throws(Failure) in try own.next() },
                 shared: { () throws(Failure) in try shared.next() }
             )
-            try session.endNumbers(nil) { _ in }
+            try session.endSnapshot(nil) { _ in }
         }
         return page
     }
@@ -74,7 +74,7 @@ private struct NumberRows<Session: SQLSession> {
                 .word(owner), .integer(read.list.rawValue), .integer(after), .integer(Int64(size)),
             ]
             var (found, count, last) = ([NumberRow](), 0, after)
-            try runner.session.read(runner.sentences.list, values) {
+            try runner.session.read(runner.statements.list, values) {
                 count += 1
                 last = $0.int64(0)
                 if let row = runner.reader.number($0) { found.append(row) }

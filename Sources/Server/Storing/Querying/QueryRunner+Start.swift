@@ -6,8 +6,8 @@ extension QueryRunner {
     /// Returns all that a start needs except the live calls, the counter of unclean starts, and the damages.
     package func registrations() throws(Failure) -> StoredState {
         var state = StoredState()
-        let (reader, cold) = (reader, sentences.cold)
-        try session.readLargeTable(sentences.endedWithLog) {
+        let (reader, cold) = (reader, statements.cold)
+        try session.readLargeTable(statements.endedWithLog) {
             if let call = reader.endedCall($0) { state.ended.append(call) }
         }
         try session.readLargeTable(cold.devices.all) {
@@ -26,10 +26,10 @@ extension QueryRunner {
             if let found = reader.record(Tables.revocations, $0) { state.revocations[found.user] = found.at }
         }
         state.numbers.state = try numberState()
-        try session.readLargeTable(sentences.blockedNumbers) {
+        try session.readLargeTable(statements.blockedNumbers) {
             if let (user, number) = reader.blockedNumber($0) { state.numbers.blocked[user, default: []].insert(number) }
         }
-        try session.read(sentences.lastCall, []) {
+        try session.read(statements.lastCall, []) {
             state.lastCallNumber = $0.int64(0)
             state.lastCallAt = $0.isNull(1) ? nil : Moment(milliseconds: $0.int64(1))
         }
@@ -38,6 +38,6 @@ extension QueryRunner {
 
     /// Returns the counters of the call directory.
     package func numberState() throws(Failure) -> NumberState {
-        try read(sentences.numberState, []) { RowReader.numberState($0) }.first ?? NumberState()
+        try read(statements.numberState, []) { RowReader.numberState($0) }.first ?? NumberState()
     }
 }

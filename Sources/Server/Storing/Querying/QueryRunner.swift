@@ -20,7 +20,7 @@ package struct QueryRunner<Session: SQLSession> {
     /// The reader of rows.
     package var reader: RowReader { RowReader(damages: damages) }
 
-    var sentences: StoreSentences { Session.sentences }
+    var statements: StoreStatements { Session.statements }
 
     /// Returns the result of a query.
     package func run(_ query: StoreQuery) throws(Failure) -> StoreResult {
@@ -31,7 +31,9 @@ package struct QueryRunner<Session: SQLSession> {
             guard let call = try calls(choice, limit: 1).first else { return .timeline(nil, []) }
             return .timeline(call, try timeline(of: call.number))
         case .peers(let user, let limit):
-            return .peers(try read(sentences.peers, [.word(user.text), .integer(Int64(limit))]) { UserID($0.text(0)) })
+            return .peers(
+                try read(statements.peers, [.word(user.text), .integer(Int64(limit))]) { UserID($0.text(0)) }
+            )
         case .log(let number): return .log(try call(number))
         case .epoch(let key): return .epoch(try session.newestEpoch(of: key))
         case .numbers(let read): return .numbers(try page(read))
@@ -46,7 +48,7 @@ package struct QueryRunner<Session: SQLSession> {
         guard limit > 0, before?.rawValue != .min else { return [] }
         // The highest number to return. Impossible numbers, which would come before all others, are above it.
         let last = min(before?.rawValue ?? .max, StorableRange.numbers.upperBound + 1) - 1
-        return try read(sentences.history, [.word(user.text), .integer(last), .integer(Int64(limit))], reader.call)
+        return try read(statements.history, [.word(user.text), .integer(last), .integer(Int64(limit))], reader.call)
     }
 
     /// Returns the calls that a selector chooses, newest first.
@@ -57,7 +59,7 @@ package struct QueryRunner<Session: SQLSession> {
             .integer(choice.epoch.map { Int64($0) }), .integer(Int64(limit)), .word(choice.viewer?.text),
         ]
         if let spellings { values.append(.word(spellings.upper)) }
-        return try read(spellings == nil ? sentences.calls : sentences.callsByUUID, values, reader.call)
+        return try read(spellings == nil ? statements.calls : statements.callsByUUID, values, reader.call)
     }
 
     /// Returns a call with its log; `nil` if there is no such call, or if its log was deleted.
@@ -65,7 +67,7 @@ package struct QueryRunner<Session: SQLSession> {
         var stored: StoredCall?
         // In one snapshot, because the writer may delete the log between the two statements.
         let values = [SQLValue.integer(number.rawValue)]
-        try session.readSnapshot([(sentences.call, values), (sentences.entries, values)]) { index, row in
+        try session.readSnapshot([(statements.call, values), (statements.entries, values)]) { index, row in
             if index == 0 {
                 stored = reader.call(row).map { StoredCall(record: $0, entries: []) }
             } else if stored != nil, let entry = reader.entry(row) {
@@ -77,22 +79,22 @@ package struct QueryRunner<Session: SQLSession> {
 
     /// Returns the timeline of a call, in the order of its events.
     func timeline(of number: CallNumber) throws(Failure) -> [TimelineRecord] {
-        try read(sentences.events, [.integer(number.rawValue)], reader.event)
+        try read(statements.events, [.integer(number.rawValue)], reader.event)
     }
 
     /// Returns the stored log of a call.
     package func log(of number: CallNumber) throws(Failure) -> [EntryRecord] {
-        try read(sentences.entries, [.integer(number.rawValue)], reader.entry)
+        try read(statements.entries, [.integer(number.rawValue)], reader.entry)
     }
 
     /// Returns what a statement's rows contain, without the rows that are left out.
     func read<Value>(
-        _ sentence: Sentence,
+        _ sql: SQLText,
         _ values: [SQLValue],
         _ make: (any StoredRow) -> Value?
     ) throws(Failure) -> [Value] {
         var found: [Value] = []
-        try session.read(sentence, values) { if let value = make($0) { found.append(value) } }
+        try session.read(sql, values) { if let value = make($0) { found.append(value) } }
         return found
     }
 }
@@ -118,21 +120,21 @@ extension SQLReader {
     }
 
     private func read<Value>(
-        _ sentence: Sentence,
+        _ sql: SQLText,
         _ values: [SQLValue],
         _ make: (any StoredRow) -> Value?
     ) throws(StoreFailure) -> [Value] {
-        try reading { queries throws(Session.Failure) in try queries.read(sentence, values, make) }
+        try reading { queries throws(Session.Failure) in try queries.read(sql, values, make) }
     }
 
     /// Returns the calls that have not ended; see `StoreReader.liveCalls(limit:)`.
     package func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
-        try read(Session.sentences.newestLive, [.integer(Int64(limit))], queries.reader.call)
+        try read(Session.statements.newestLive, [.integer(Int64(limit))], queries.reader.call)
     }
 
     /// Returns the calls that have ended; see `StoreReader.endedCalls(limit:)`.
     package func endedCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
-        try read(Session.sentences.newestEnded, [.integer(Int64(limit))], queries.reader.call)
+        try read(Session.statements.newestEnded, [.integer(Int64(limit))], queries.reader.call)
     }
 
     /// Returns a user's calls; see `StoreReader.history(of:limit:before:)`.
@@ -159,19 +161,19 @@ extension SQLReader {
 
     /// Returns a user's registered devices; see `StoreReader.devices(of:)`.
     package func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] {
-        try read(Session.sentences.cold.devices.beginning, [.word(user.text)]) {
+        try read(Session.statements.cold.devices.ofOwner, [.word(user.text)]) {
             queries.reader.record(Tables.devices, $0)
         }
     }
 
     /// Returns the bundle ids of the apps on all registered devices; see `StoreReader.bundleIDs(limit:)`.
     package func bundleIDs(limit: Int) throws(StoreFailure) -> [String] {
-        try read(Session.sentences.bundleIDs, [.integer(Int64(limit))]) { $0.text(0) }
+        try read(Session.statements.bundleIDs, [.integer(Int64(limit))]) { $0.text(0) }
     }
 
     /// Returns the kinds of push for which a device has a token; see `StoreReader.registeredKinds()`.
     package func registeredKinds() throws(StoreFailure) -> Set<PushKind> {
-        try read(Session.sentences.registeredKinds, []) { RowReader.kinds($0) }.first ?? []
+        try read(Session.statements.registeredKinds, []) { RowReader.kinds($0) }.first ?? []
     }
 
     /// Returns the invalid values that were read so far; see `StoreReader.takeDamages()`.

@@ -34,12 +34,12 @@ package struct Repair<Session: SQLSession> {
                 UPDATE call SET ended_at = CASE WHEN started_at BETWEEN \(low) AND \(high) THEN started_at ELSE $1 END
                 WHERE ended_at IS NOT NULL AND (ended_at < \(low) OR ended_at > \(high))
                 """
-            steps.append((sentence("mend endings", text), [now]))
+            steps.append((statement("mend endings", text), [now]))
         }
         if try find("revocation", "before", outside: moments, named: "\"user\"", .replaced) {
             // The right time is unknown, so all tokens of the user that were issued up to now are refused.
             let text = "UPDATE revocation SET before = $1 WHERE before NOT BETWEEN \(low) AND \(high)"
-            steps.append((sentence("mend revocations", text), [now]))
+            steps.append((statement("mend revocations", text), [now]))
         }
         // These rows stay in the database, but no call record is created from them.
         _ = try find("call", "number", outside: StorableRange.numbers, named: "number", .leftOut)
@@ -48,7 +48,7 @@ package struct Repair<Session: SQLSession> {
 
     private func findCounters() throws(Session.Failure) -> [SQLStep] {
         var counters: [(name: String, value: Int64)] = []
-        try session.read(sentence("read counters", "SELECT name, value FROM meta"), []) {
+        try session.read(statement("read counters", "SELECT name, value FROM meta"), []) {
             counters.append(($0.text(0), $0.int64(1)))
         }
         var steps: [SQLStep] = []
@@ -58,14 +58,14 @@ package struct Repair<Session: SQLSession> {
             switch name {
             case "crashes" where !counts.contains(value):
                 let bound = SQLValue.integer(value < 0 ? counts.lowerBound : counts.upperBound)
-                steps.append((sentence("mend crashes", "UPDATE meta SET value = $1 WHERE name = 'crashes'"), [bound]))
+                steps.append((statement("mend crashes", "UPDATE meta SET value = $1 WHERE name = 'crashes'"), [bound]))
             case "last_call_number" where !isPossible:
                 // This counter is only for deleted calls; the stored calls contain their own numbers.
                 let text = "UPDATE meta SET value = 0 WHERE name = 'last_call_number'"
-                steps.append((sentence("mend counter", text), []))
+                steps.append((statement("mend counter", text), []))
             case "forgetting_before" where !StorableRange.moments.contains(value):
                 // With a damaged value, the whole history might be deleted.
-                steps.append((sentence("mend forgetting", "DELETE FROM meta WHERE name = 'forgetting_before'"), []))
+                steps.append((statement("mend forgetting", "DELETE FROM meta WHERE name = 'forgetting_before'"), []))
             case "directory_version" where !isPossible, "directory_oldest" where !isPossible,
                 "directory_numbers" where !isPossible:
                 steps.append((mendDirectory, []))
@@ -77,12 +77,12 @@ package struct Repair<Session: SQLSession> {
     }
 
     /// Recounts the call directory's numbers and versions; every client then reads its list from the beginning.
-    private var mendDirectory: Sentence {
+    private var mendDirectory: SQLText {
         let newest = """
             1 + (SELECT coalesce(max(version), 0) FROM directory
                 WHERE version BETWEEN 0 AND \(StorableRange.numbers.upperBound - 1))
             """
-        return sentence(
+        return statement(
             "mend the directory",
             """
             INSERT INTO meta (name, value) VALUES ('directory_version', \(newest)), ('directory_oldest', \(newest)),
@@ -107,7 +107,7 @@ package struct Repair<Session: SQLSession> {
             let text = """
                 SELECT \(name) FROM \(table) WHERE \(column) IS NOT NULL AND \(column) \(condition) ORDER BY \(column)
                 """
-            try session.read(sentence("damaged \(table).\(column) \(condition)", text), []) {
+            try session.read(statement("damaged \(table).\(column) \(condition)", text), []) {
                 damages.record(DamagedValue(table: table, column: column, row: $0.text(0), remedy: remedy))
                 found = true
             }
@@ -115,7 +115,7 @@ package struct Repair<Session: SQLSession> {
         return found
     }
 
-    private func sentence(_ name: String, _ text: String) -> Sentence {
-        Session.sentences.dialect.sentence(name, text)
+    private func statement(_ name: String, _ text: String) -> SQLText {
+        Session.statements.dialect.statement(name, text)
     }
 }

@@ -2,7 +2,7 @@ package import CallCore
 package import CallPorts
 
 /// A statement and the values of its parameters.
-package typealias SQLStep = (sentence: Sentence, values: [SQLValue])
+package typealias SQLStep = (text: SQLText, values: [SQLValue])
 
 /// A connection to a database, as the queries of all stores use it.
 package protocol SQLSession {
@@ -10,13 +10,13 @@ package protocol SQLSession {
     associatedtype Failure: Error
 
     /// The statements in the database's dialect.
-    static var sentences: StoreSentences { get }
+    static var statements: StoreStatements { get }
 
     /// Runs a statement and passes its rows.
-    func read(_ sentence: Sentence, _ values: [SQLValue], _ body: (any StoredRow) -> Void) throws(Failure)
+    func read(_ sql: SQLText, _ values: [SQLValue], _ body: (any StoredRow) -> Void) throws(Failure)
 
     /// Runs a statement without parameters, and passes its rows, of which only a part is in memory at a time.
-    func readLargeTable(_ sentence: Sentence, _ body: (any StoredRow) -> Void) throws(Failure)
+    func readLargeTable(_ sql: SQLText, _ body: (any StoredRow) -> Void) throws(Failure)
 
     /// Runs statements that see one state of the database, and passes the rows of each, with its index.
     func readSnapshot(_ steps: [SQLStep], _ body: (Int, any StoredRow) -> Void) throws(Failure)
@@ -32,12 +32,12 @@ package protocol SQLSession {
     ) throws(Failure) -> (stored: [PhoneNumber: NumberRow], count: Int)
 
     /// Begins to read a page of numbers: passes the rows of the first statement. All statements up to
-    /// ``endNumbers(_:_:_:)`` see one state.
-    func beginNumbers(_ first: Sentence, _ body: (any StoredRow) -> Void) throws(Failure)
+    /// ``endSnapshot(_:_:_:)`` see one state.
+    func beginSnapshot(_ first: SQLText, _ body: (any StoredRow) -> Void) throws(Failure)
 
     /// Ends the reading of a page; `last`, if there is one, is the last statement.
-    func endNumbers(_ last: SQLStep?, _ body: (any StoredRow) -> Void) throws(Failure)
+    func endSnapshot(_ last: SQLStep?, _ body: (any StoredRow) -> Void) throws(Failure)
 
     /// Ends the reading of a page after an error.
-    func leaveNumbers()
+    func abandonSnapshot()
 }

@@ -1,5 +1,5 @@
 /// The text of a statement and its name, with `?1` or `$1` as parameters.
-package struct Sentence: Sendable {
+package struct SQLText: Sendable {
     /// The purpose in a few words, unique among the statements of a database.
     package let name: String
     /// The text.
@@ -41,21 +41,21 @@ package struct Dialect: Sendable {
     }
 
     /// Returns a statement whose text is written with `$1`, `$2` … as parameters.
-    package func sentence(_ name: String, _ text: String) -> Sentence {
-        Sentence(name: name, text: parameter == "$" ? text : String(text.map { $0 == "$" ? parameter : $0 }))
+    package func statement(_ name: String, _ text: String) -> SQLText {
+        SQLText(name: name, text: parameter == "$" ? text : String(text.map { $0 == "$" ? parameter : $0 }))
     }
 }
 
 /// The statements of a table.
-package struct TableSentences: Sendable {
+package struct TableStatements: Sendable {
     /// Writes a row of all columns, in the place of the row with the same key.
-    package let write: Sentence
+    package let write: SQLText
     /// Removes the row with a key.
-    package let remove: Sentence
+    package let remove: SQLText
     /// Reads all rows in the order of the key.
-    package let all: Sentence
+    package let all: SQLText
     /// Reads the rows whose key begins with one value, in the order of the key.
-    package let beginning: Sentence
+    package let ofOwner: SQLText
 
     /// The statements of a table in a dialect.
     package init<Record>(of table: RecordTable<Record>, _ dialect: Dialect) {
@@ -66,15 +66,15 @@ package struct TableSentences: Sendable {
         let updates = rest.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         let condition = key.enumerated().map { "\($1) = $\($0 + 1)" }.joined(separator: " AND ")
         let insert = "INTO \(table.name) (\(columns)) VALUES (\(values))"
-        write = dialect.sentence(
+        write = dialect.statement(
             "write \(table.name)",
             dialect.replacesRows
                 ? "INSERT OR REPLACE \(insert)"
                 : "INSERT \(insert) ON CONFLICT (\(keyColumns)) DO UPDATE SET \(updates)"
         )
-        remove = dialect.sentence("remove \(table.name)", "DELETE FROM \(table.name) WHERE \(condition)")
+        remove = dialect.statement("remove \(table.name)", "DELETE FROM \(table.name) WHERE \(condition)")
         let rows = "SELECT \(columns) FROM \(table.name)"
-        all = dialect.sentence("all of \(table.name)", "\(rows) ORDER BY \(keyColumns)")
-        beginning = dialect.sentence("some of \(table.name)", "\(rows) WHERE \(key[0]) = $1 ORDER BY \(keyColumns)")
+        all = dialect.statement("all of \(table.name)", "\(rows) ORDER BY \(keyColumns)")
+        ofOwner = dialect.statement("some of \(table.name)", "\(rows) WHERE \(key[0]) = $1 ORDER BY \(keyColumns)")
     }
 }

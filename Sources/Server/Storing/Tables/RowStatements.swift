@@ -2,33 +2,33 @@ import CallCore
 package import CallPorts
 
 /// The statements of the changes that write one row, or one value of `meta`.
-package final class ColdSentences: Sendable {
+package final class RowStatements: Sendable {
     /// The statements of the tables.
-    package let devices, schedules, blocks, doNotDisturb, revocations: TableSentences
+    package let devices, schedules, blocks, doNotDisturb, revocations: TableStatements
     /// Writes the counters of the call directory, of which the versions never go back.
-    package let countNumbers: Sentence
-    private let forgetUncleanStarts, beginForgetting: Sentence
+    package let countNumbers: SQLText
+    private let forgetUncleanStarts, beginForgetting: SQLText
 
     /// The statements in a dialect.
     package init(_ dialect: Dialect) {
-        devices = TableSentences(of: Tables.devices, dialect)
-        schedules = TableSentences(of: Tables.schedules, dialect)
-        blocks = TableSentences(of: Tables.blocks, dialect)
-        doNotDisturb = TableSentences(of: Tables.doNotDisturb, dialect)
-        revocations = TableSentences(of: Tables.revocations, dialect)
+        devices = TableStatements(of: Tables.devices, dialect)
+        schedules = TableStatements(of: Tables.schedules, dialect)
+        blocks = TableStatements(of: Tables.blocks, dialect)
+        doNotDisturb = TableStatements(of: Tables.doNotDisturb, dialect)
+        revocations = TableStatements(of: Tables.revocations, dialect)
         // The counter becomes 1, not 0: the present start counts as unclean until the server stops in good order.
-        forgetUncleanStarts = dialect.sentence(
+        forgetUncleanStarts = dialect.statement(
             "forget unclean starts",
             "UPDATE meta SET value = 1 WHERE name = 'crashes'"
         )
-        beginForgetting = dialect.sentence(
+        beginForgetting = dialect.statement(
             "begin forgetting",
             """
             INSERT INTO meta (name, value) VALUES ('forgetting_before', $1)
             ON CONFLICT (name) DO UPDATE SET value = \(dialect.greatest)(meta.value, excluded.value)
             """
         )
-        countNumbers = dialect.sentence(
+        countNumbers = dialect.statement(
             "count numbers",
             """
             INSERT INTO meta (name, value)
@@ -40,7 +40,7 @@ package final class ColdSentences: Sendable {
     }
 
     /// Returns the statement of a change and its values; `nil` for a change that each store writes by hand.
-    package func statement(for change: Change) -> (sentence: Sentence, values: [SQLValue])? {
+    package func statement(for change: Change) -> (text: SQLText, values: [SQLValue])? {
         switch change {
         case .device(let device): (devices.write, Tables.devices.values(device))
         case .deviceRemoved(let user, let id): (devices.remove, [.word(user.text), .word(id.text)])

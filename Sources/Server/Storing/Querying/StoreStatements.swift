@@ -3,15 +3,15 @@ import CallPorts
 /// The statements that all databases understand but for their dialect.
 ///
 /// It is a class, so that a query copies one reference and not all texts.
-package final class StoreSentences: Sendable {
+package final class StoreStatements: Sendable {
     let dialect: Dialect
     /// The statements that write one row.
-    package let cold: ColdSentences
-    let history, peers, calls, callsByUUID, events, call, entries: Sentence
-    let bundleIDs, registeredKinds, newestLive, newestEnded: Sentence
+    package let cold: RowStatements
+    let history, peers, calls, callsByUUID, events, call, entries: SQLText
+    let bundleIDs, registeredKinds, newestLive, newestEnded: SQLText
     /// Reads the live calls, in the order of their numbers.
-    package let liveCalls: Sentence
-    let endedWithLog, lastCall, numberState, blockedNumbers, list, changeCount, changes: Sentence
+    package let liveCalls: SQLText
+    let endedWithLog, lastCall, numberState, blockedNumbers, list, changeCount, changes: SQLText
 
     /// The statements in a dialect.
     /// - Parameters:
@@ -22,41 +22,41 @@ package final class StoreSentences: Sendable {
     ///     a number with neither was removed.
     package init(_ dialect: Dialect, changeCount: String, changes: String) {
         self.dialect = dialect
-        cold = ColdSentences(dialect)
-        history = dialect.sentence("history", Self.historyText)
-        peers = dialect.sentence("peers", Self.peersText)
-        calls = dialect.sentence("calls of a name", Self.callsText("id = $1"))
-        callsByUUID = dialect.sentence("calls of a UUID", Self.callsText("id IN ($1, $7)"))
+        cold = RowStatements(dialect)
+        history = dialect.statement("history", Self.historyText)
+        peers = dialect.statement("peers", Self.peersText)
+        calls = dialect.statement("calls of a name", Self.callsText("id = $1"))
+        callsByUUID = dialect.statement("calls of a UUID", Self.callsText("id IN ($1, $7)"))
         let event = "SELECT \(RowReader.eventColumns) FROM event WHERE call = $1 ORDER BY position"
-        events = dialect.sentence("events", event)
+        events = dialect.statement("events", event)
         let call = "SELECT \(RowReader.callColumns) FROM call WHERE"
-        self.call = dialect.sentence(
+        self.call = dialect.statement(
             "call with log",
             "\(call) number = $1 AND \(dialect.hasLog) AND \(CallCondition.isNotForgotten)"
         )
         let entry = "SELECT \(RowReader.entryColumns) FROM entry WHERE call = $1 ORDER BY seq"
-        entries = dialect.sentence("entries", entry)
+        entries = dialect.statement("entries", entry)
         let apps = "SELECT DISTINCT bundle_id FROM device WHERE bundle_id <> '' ORDER BY bundle_id LIMIT $1"
-        bundleIDs = dialect.sentence("apps", apps)
-        registeredKinds = dialect.sentence("registered kinds", RowReader.registeredKinds)
+        bundleIDs = dialect.statement("apps", apps)
+        registeredKinds = dialect.statement("registered kinds", RowReader.registeredKinds)
         // A live call always has its log, so the index `call_with_log` finds it.
         let isLive = "\(dialect.hasLog) AND ended_at IS NULL"
         let newest = "AND \(CallCondition.isPossible) ORDER BY number DESC LIMIT $1"
-        newestLive = dialect.sentence("newest live calls", "\(call) \(isLive) \(newest)")
-        newestEnded = dialect.sentence("newest ended calls", "\(call) ended_at IS NOT NULL \(newest)")
-        liveCalls = dialect.sentence("live calls", "\(call) \(isLive) ORDER BY number")
-        endedWithLog = dialect.sentence("ended calls with log", Self.endedWithLogText(dialect))
-        lastCall = dialect.sentence("last call number", Self.lastCallText(dialect))
-        numberState = dialect.sentence("directory state", RowReader.numberState)
+        newestLive = dialect.statement("newest live calls", "\(call) \(isLive) \(newest)")
+        newestEnded = dialect.statement("newest ended calls", "\(call) ended_at IS NOT NULL \(newest)")
+        liveCalls = dialect.statement("live calls", "\(call) \(isLive) ORDER BY number")
+        endedWithLog = dialect.statement("ended calls with log", Self.endedWithLogText(dialect))
+        lastCall = dialect.statement("last call number", Self.lastCallText(dialect))
+        numberState = dialect.statement("directory state", RowReader.numberState)
         let blocked = "SELECT owner, number FROM directory WHERE list = 1 AND removed_at IS NULL"
-        blockedNumbers = dialect.sentence("blocked numbers", blocked)
-        list = dialect.sentence("numbers of an owner", Self.listText)
-        self.changeCount = dialect.sentence("count of changes", changeCount)
-        self.changes = dialect.sentence("changed numbers", changes)
+        blockedNumbers = dialect.statement("blocked numbers", blocked)
+        list = dialect.statement("numbers of an owner", Self.listText)
+        self.changeCount = dialect.statement("count of changes", changeCount)
+        self.changes = dialect.statement("changed numbers", changes)
     }
 }
 
-extension StoreSentences {
+extension StoreStatements {
     /// Reads two indexes, each backwards and no further than the limit.
     ///
     /// A user's call to themself is found by the first index only.

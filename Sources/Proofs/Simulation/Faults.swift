@@ -52,20 +52,24 @@ package struct Faults: OptionSet, Hashable, Sendable {
     /// the earlier owner lives on without knowing it; a server of one node does not have this fault.
     package static let takeOver = Faults(rawValue: 1 << 18)
 
+    /// Not a fault, but a kind of client: some give no device id when they connect, so that the server makes one for
+    /// their connection; only servers of several nodes have them.
+    package static let unnamed = Faults(rawValue: 1 << 19)
+
     /// All faults, each with its name.
     package static let named: [(fault: Faults, name: String)] = [
         (.disconnects, "disconnects"), (.halfOpen, "half-open"), (.offline, "offline"), (.power, "power"),
         (.requests, "requests"), (.pushes, "pushes"), (.crashes, "crashes"), (.store, "store"), (.delays, "delays"),
         (.hostile, "hostile"), (.skew, "skew"), (.settings, "settings"), (.restarts, "restarts"),
         (.outsiders, "strangers"), (.sharedNames, "shared-names"), (.bursts, "bursts"), (.leaps, "leaps"),
-        (.withholding, "withholding"), (.takeOver, "take-over"),
+        (.withholding, "withholding"), (.takeOver, "take-over"), (.unnamed, "unnamed"),
     ]
 
-    /// Every fault of one server, without ``withholding`` and ``takeOver``.
+    /// Every fault of one server, without ``withholding``, ``takeOver`` and ``unnamed``.
     package static let all = Faults(rawValue: (1 << 17) - 1)
 
     /// Everything that a world may have.
-    package static let known = all.union([.withholding, .takeOver])
+    package static let known = all.union([.withholding, .takeOver, .unnamed])
 
     /// The names of the faults, separated by commas.
     package var names: String { Self.named.filter { contains($0.fault) }.map(\.name).joined(separator: ", ") }

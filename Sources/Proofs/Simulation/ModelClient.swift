@@ -21,7 +21,8 @@ final class ModelClient: DeviceCore {
     }
 
     let user: UserID
-    let device: DeviceID
+    /// Its device id; that of an unnamed device changes with its `welcome`.
+    var device: DeviceID
     let prefix: String
     var count = 0
     var table: [Call] = []

@@ -8,8 +8,10 @@ final class SimulatedDevice {
 
     let index: Int
     let user: UserID
-    let id: DeviceID
-    let fingerprint: TokenFingerprint
+    /// Its device id: its own, or the one in the `welcome` of the only socket that a device without an id has.
+    private(set) var id: DeviceID
+    /// The fingerprint of its bearer token of now.
+    private(set) var fingerprint: TokenFingerprint
     /// How far its clock is ahead, in milliseconds; negative = behind.
     let skew: Int64
     /// Whether it has no socket and only makes requests.
@@ -22,6 +24,16 @@ final class SimulatedDevice {
     let isRealApp: Bool
     /// Whether its app sends unacknowledged signals again only on a new socket, and never by a timer.
     var resendsOnlyOnNewSocket = false
+
+    /// Whether its app gives no device id when it connects.
+    ///
+    /// Such an app is a page that lives as long as its socket, which is all it sends signals on: a client that connects
+    /// again may be another device for the server. It learns its id from `welcome`, and names it in its requests.
+    var isUnnamed = false
+    /// Whether an unnamed device has its id.
+    private(set) var hasAssignedID = false
+    /// Whether an unnamed device has lost its socket, and is gone for ever.
+    var isGone = false
 
     var power = Power.killed
     var core: (any DeviceCore)?
@@ -115,6 +127,21 @@ final class SimulatedDevice {
     }
 
     var principal: Principal { Principal(user: user, fingerprint: fingerprint) }
+
+    /// The device id that its app gives when it connects.
+    var givenID: DeviceID? { isUnnamed ? nil : id }
+
+    /// Whether its app can make requests: an unnamed one must know its id, and must not be gone.
+    var makesRequests: Bool { !isUnnamed || hasAssignedID && !isGone }
+
+    /// Gives an unnamed device the id in its `welcome`.
+    func assign(_ id: DeviceID) {
+        self.id = id
+        hasAssignedID = true
+    }
+
+    /// Gives the app another bearer token; its socket stays open under the earlier one.
+    func renewToken() { fingerprint = TokenFingerprint(rawValue: fingerprint.rawValue + 1_000) }
 }
 
 extension PushToken {

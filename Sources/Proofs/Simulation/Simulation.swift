@@ -76,13 +76,14 @@ package enum Simulation {
     /// Returns the faults of a world whose server has several nodes.
     ///
     /// Such a server always withholds its decisions. In three quarters of the worlds, nodes stand still, and links and
-    /// the way to the database are disturbed.
+    /// the way to the database are disturbed. In half of them, some clients give no device id.
     static func faults(for seed: UInt64, nodes: Int) -> Faults {
         var faults = faults(for: seed)
         guard nodes > 0 else { return faults }
         var generator = SeededGenerator(seed: seed, stream: 22)
         faults.insert(.withholding)
         if generator.below(4) > 0 { faults.insert(.takeOver) }
+        if generator.below(2) > 0 { faults.insert(.unnamed) }
         return faults
     }
 

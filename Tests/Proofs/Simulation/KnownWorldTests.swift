@@ -21,7 +21,7 @@ struct KnownWorldTests {
         "A table with an invalid line is refused, and the error has the line's number",
         arguments: [
             "17 12", "17 0 1", "x 12 1", "17 12 4294967295", "17 12 1 9", "17 12 1 0", "17 12 1 3 3",
-            "17 12 1 schedule", "17 12 262144",
+            "17 12 1 schedule", "17 12 262144", "17 12 524288",
         ]
     )
     func unreadable(_ line: String) {

@@ -84,6 +84,7 @@ extension Apps {
             return passToCore(device, .attemptClosed(network.links[index].attempt))
         }
         passToCore(device, .disconnected)
+        if device.hasAssignedID { return leave(device) }
         // The device has no newer socket than this one, so it connects again.
         let pause = max(device.backoff + draws.network.within(0...200), device.mayReconnectAt - now)
         after(pause, .connect(device: device.index))
@@ -106,6 +107,7 @@ extension Apps {
             // The first frame is `welcome`.
             device.isConnecting = false
             device.backoff = 200
+            if device.isUnnamed { learnID(of: device, from: frame) }
             passToCore(device, device.isRealApp ? .attemptOpened(link.attempt) : .connected)
         }
         passToCore(device, .frame(frame))

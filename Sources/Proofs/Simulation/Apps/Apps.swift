@@ -144,6 +144,7 @@ final class Apps: Part {
         case .tokenRenewed:
             device.hasExpiredToken = false
             passToCore(device, .tokenRenewed)
+        case .tokenChanges(let name): changeToken(of: device, in: name)
         case .attemptFails(let attempt): attemptFailed(device, attempt)
         case .pathChanges: changePath(device)
         case .tokenArrives: learnToken(device)
@@ -188,6 +189,7 @@ final class Apps: Part {
     // MARK: Power
 
     func launch(_ device: SimulatedDevice) {
+        guard !device.isGone else { return }
         let isNew = device.power == .killed || device.core == nil
         if isNew {
             device.instance += 1
@@ -217,7 +219,7 @@ final class Apps: Part {
     }
 
     func suspend(_ device: SimulatedDevice) {
-        guard device.power == .foreground, !isBusy(device) else { return }
+        guard device.power == .foreground, !isBusy(device), !device.isUnnamed else { return }
         log("\(device.id.text) is suspended")
         device.power = .suspended
         guard let link = device.link else {
@@ -245,6 +247,7 @@ final class Apps: Part {
         device.core = nil
         device.wakesAt = nil
         device.instance += 1
+        device.isGone = device.isUnnamed
         guard let link = device.link else { return }
         device.link = nil
         device.isConnecting = false

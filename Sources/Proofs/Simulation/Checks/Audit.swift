@@ -217,7 +217,7 @@ final class Audit: Part {
         var found: [String] = []
         for number in checker.live {
             guard let call = checker.calls[number], call.record.hidden == nil else { continue }
-            for device in network.devices {
+            for device in network.devices where !device.isGone {
                 let known = device.core?.calls.last { $0.name == call.name }
                 if device.isPoller, isAmbiguous(call.name, for: device) { continue }
                 switch checker.part(of: device, in: call) {

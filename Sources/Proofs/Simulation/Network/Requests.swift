@@ -44,6 +44,7 @@ final class Requests: Part {
     }
 
     func issue(_ kind: Request.Kind, from device: SimulatedDevice, capability: String? = nil) {
+        guard device.makesRequests else { return }
         let isLossy = faults.contains(.requests) && !isHealed
         var request = Request(device: device.index, instance: device.instance, kind: kind)
         request.capability = capability

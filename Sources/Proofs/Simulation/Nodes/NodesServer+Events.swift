@@ -120,7 +120,7 @@ extension NodesServer {
         network.links[index].isOpenAtNode = true
         node.sockets.insert(index)
         log("\(device.id.text) opens socket \(index) at \(node.name)")
-        socketEvent(.opened(SocketID(rawValue: UInt64(index)), device.principal, device: device.id), at: node)
+        socketEvent(.opened(SocketID(rawValue: UInt64(index)), device.principal, device: device.givenID), at: node)
     }
 
     /// Handles a push that a node hands to the network; that of a deposed owner may still be on its way.

@@ -61,6 +61,14 @@ extension NodesServer {
             ),
             at: node
         )
+        if node === owner { checkID(of: index, as: turns.switchboard?.device(of: id)) }
+    }
+
+    /// Checks that a socket that was adopted keeps the device that its `welcome` named (I3); `nil` = it was closed.
+    private func checkID(of index: Int, as id: DeviceID?) {
+        let device = network.device(of: index)
+        guard let id, device.link == index, !device.isConnecting, id != device.id else { return }
+        fail("I3", "\(device.id.text) is \(id.text) for the owner that has adopted its socket")
     }
 
     private func receivedFromSocket(_ frame: [UInt8], on index: Int, over link: Int, at node: SimulatedNode) {

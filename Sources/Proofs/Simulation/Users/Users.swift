@@ -77,8 +77,9 @@ final class Users: Part {
         after(delay, .app(device: device.index, instance: device.instance, .poll(name, since: since, number: number)))
     }
 
-    /// Registers the push tokens of a device, without its app.
+    /// Registers the push tokens of a device, without its app; an unnamed one has none.
     func register(_ device: SimulatedDevice) {
+        guard !device.isUnnamed else { return }
         let registration = DeviceRegistration(
             tokens: device.tokens,
             bundleID: "com.example.app",
@@ -172,6 +173,11 @@ final class Users: Part {
         }
         if draws.users.percent(20) {
             later(500...15_000, device, .send(name, .offer, fields: descriptionField()))
+        }
+        if device.isUnnamed, draws.unnamed.percent(70) {
+            let change = AppEvent.tokenChanges(name)
+            let delay = draws.unnamed.within(500...20_000)
+            after(delay, .app(device: device.index, instance: device.instance, change))
         }
         if draws.users.percent(45) {
             later(1_000...50_000, device, .end(name, reason: draws.users.percent(10) ? .failed : nil))

@@ -9,6 +9,7 @@ struct Draws {
     var outsiders: SeededGenerator
     var clients: SeededGenerator
     var nodes: SeededGenerator
+    var unnamed: SeededGenerator
     /// The seed of the server's own randomness.
     let serverSeed: UInt64
 
@@ -21,6 +22,7 @@ struct Draws {
         outsiders = SeededGenerator(seed: seed, stream: 6)
         clients = SeededGenerator(seed: seed, stream: 7)
         nodes = SeededGenerator(seed: seed, stream: 8)
+        unnamed = SeededGenerator(seed: seed, stream: 9)
     }
 }
 

@@ -52,6 +52,8 @@ enum Event {
 /// Something that happens to one run of an app.
 enum AppEvent {
     case tokenRenewed
+    /// An unnamed device gets another token during a call, and asks for the call with it.
+    case tokenChanges(CallName)
     case attemptFails(UInt64)
     case pathChanges
     case tokenArrives

@@ -193,5 +193,8 @@ extension World {
         )
         guard scenario.hasNodes, let added = network.devices.last, !added.isPoller, !added.isRealApp else { return }
         added.resendsOnlyOnNewSocket = draws.clients.percent(50)
+        guard faults.contains(.unnamed), user.text != "99", draws.unnamed.percent(50) else { return }
+        added.isUnnamed = true
+        added.resendsOnlyOnNewSocket = true
     }
 }

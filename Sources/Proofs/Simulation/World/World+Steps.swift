@@ -11,7 +11,8 @@ extension World {
         case .call(let index, let peer, let id, let ring):
             let device = network.devices[index]
             if device.power != .foreground { apps.launch(device) }
-            guard device.core?.calls.contains(where: { $0.phase != .ended && $0.name.id == id }) != true else {
+            guard !device.isGone, device.core?.calls.contains(where: { $0.phase != .ended && $0.name.id == id }) != true
+            else {
                 return
             }
             statistics.attempts += 1

@@ -13,10 +13,6 @@ struct GatewayShapeTests {
     /// The stored properties of the type that begins with this line.
     private func stored(_ path: String, _ start: String) -> [String] {
         let file = Repository.sources.first { $0.path == "Sources/Server/Gateway/\(path)" }
-        let body = (file?.code ?? []).drop { !$0.hasPrefix(start) }.prefix { $0 != "}" }
-        return body.filter {
-            $0.contains(/^    (\S+ )*(let|var) \w+(: [^{]+)?( = .*)?$/) && !$0.contains("static let ")
-        }
-        .map { String($0.trimmingPrefix(while: \.isWhitespace)) }
+        return file?.storedProperties(of: start) ?? []
     }
 }

@@ -2,7 +2,10 @@ extension SwiftFile {
     /// Returns the declarations of the stored properties of a type, whose declaration begins with these words.
     func storedProperties(of declaration: String) -> [String] {
         code.drop { !$0.hasPrefix(declaration) }.prefix { $0 != "}" }
-            .filter { $0.contains(/^    (\S+ )*(let|var) \w+(: [^{]+)?( = .*)?$/) && !$0.contains("func ") }
+            .filter {
+                $0.contains(/^    (\S+ )*(let|var) \w+(: [^{]+)?( = .*)?$/)
+                    && !$0.contains("func ") && !$0.contains("static ")
+            }
             .map { String($0.trimmingPrefix(while: \.isWhitespace)) }
     }
 

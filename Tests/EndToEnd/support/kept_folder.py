@@ -5,7 +5,8 @@ the current build and compares the results.
 
     python Tests/EndToEnd/support/kept_folder.py [FOLDER]    writes both anew with the release build, into Tests/Samples/kept
 
-Each later version of the schema gets a separate folder beside this one; an existing folder is never written again.
+The folder is never written again. A later version of the schema adds its step to `MIGRATIONS`, and a member that responses
+have since then is added to `answers.json` by hand. Another folder, of another build, goes beside this one.
 """
 
 import base64

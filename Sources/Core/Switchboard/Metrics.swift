@@ -57,6 +57,8 @@ package struct Metrics: Sendable {
     package var pushesSent: UInt64 = 0
     /// Results of pushes, by reason; `accepted` for 200, 201 and 202.
     package var pushResults: [String: UInt64] = [:]
+    /// Push tokens that a registration took from another device, once for each device that lost one.
+    package var pushTokensMoved: UInt64 = 0
     /// Whether push tokens are no longer deleted, because the push services refuse too many of them.
     package var isDeletionStopped = false
     /// Numbers with a name for all users in the call directory.

@@ -239,6 +239,11 @@ struct MetricsPage {
             "1 while push tokens are not deleted because the push services refuse too many.",
             metrics.isDeletionStopped ? 1 : 0
         )
+        counter(
+            "ringline_push_tokens_moved_total",
+            "Push tokens that moved from one device to another.",
+            metrics.pushTokensMoved
+        )
         counter("ringline_pushes_sent_total", "Pushes sent.", metrics.pushesSent)
         let common = ["accepted", "cancelled", "impossible", "not_sent", "only_logged", "unreachable"].map {
             ($0, UInt64(0))

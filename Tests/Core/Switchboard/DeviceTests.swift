@@ -60,6 +60,22 @@ struct DeviceTests {
         #expect(world.pushes.isEmpty)
     }
 
+    @Test("Each device that loses a push token to another counts, also one of the same user; the same device does not")
+    func movesAreCounted() throws {
+        let world = SwitchboardWorld()
+        func moved() -> UInt64 { world.switchboard.metrics.pushTokensMoved }
+        try world.register(try principal("10"), "b1", voip: "aa", alert: "bb")
+        try world.register(try principal("10"), "b1", voip: "aa", alert: "bb")
+        try world.register(try principal("10"), "b1", voip: "cc")
+        #expect(moved() == 0, "a device keeps its token, or has a new one")
+        try world.register(try principal("12"), "x1", voip: "cc")
+        #expect(moved() == 1, "to another user")
+        try world.register(try principal("12"), "x2", voip: "cc")
+        #expect(moved() == 2, "to another device of the user")
+        try world.register(try principal("11"), "a1", voip: "cc", alert: "bb")
+        #expect(moved() == 4, "two tokens of two devices")
+    }
+
     @Test("A device that loses one of its two push tokens keeps the other")
     func movesHalf() throws {
         let world = SwitchboardWorld()

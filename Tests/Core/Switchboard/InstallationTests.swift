@@ -68,6 +68,7 @@ struct InstallationTests {
         for user in ["10", "12"] { try register(user, in: world) }
         try register("13", installation: installation, device: "mine", in: world)
         #expect(try !hasToken("10", world) && !hasToken("12", world) && hasToken("13", world))
+        #expect(world.switchboard.metrics.pushTokensMoved == 2, "once for each user who had it")
         for (number, user) in ["10", "12"].enumerated() {
             world.send(try world.open("11", "a\(number)"), SwitchboardWorld.offer("c-\(number)", to: user))
         }

@@ -182,6 +182,7 @@ extension Switchboard {
         var old = former
         for each in PushKind.allCases where old.token(for: each) == token { old.routes[each] = nil }
         store(old)
+        metrics.pushTokensMoved += 1
         guard old.user != device.user else { return }
         // The device has probably changed hands, so it must not ring by another token of its former owner either.
         for call in calls.ringing(old.user) where call.pushes[old.id]?.route?.token == token {

@@ -27,7 +27,7 @@ extension Registration {
         case remove(RegistrationNumber)
     }
 
-    /// The kinds of tokens; the token of ``PushKind/web`` is the JSON text of `PushSubscription.toJSON()`.
+    /// The kinds of tokens; the token of `PushKind.web` is the JSON text of `PushSubscription.toJSON()`.
     public typealias Kind = PushKind
 
     /// The tokens of a device, at most one of each kind.

@@ -90,17 +90,16 @@ package struct RowReader {
     }
 
     /// The query whose row ``kinds(_:)`` reads: for each kind of push, whether a device has a token.
-    package static let registeredKinds = """
-        SELECT (SELECT count(*) FROM (SELECT 1 FROM device WHERE voip_token IS NOT NULL LIMIT 1) AS one),
-            (SELECT count(*) FROM (SELECT 1 FROM device WHERE fcm_token IS NOT NULL LIMIT 1) AS one),
-            (SELECT count(*) FROM (SELECT 1 FROM device WHERE web_endpoint IS NOT NULL LIMIT 1) AS one),
-            (SELECT count(*) FROM (SELECT 1 FROM device WHERE alert_token IS NOT NULL LIMIT 1) AS one)
-        """
+    package static let registeredKinds =
+        "SELECT "
+        + PushKind.allCases.map { kind in
+            let column = Tables.tokenColumn(of: kind)
+            return "(SELECT count(*) FROM (SELECT 1 FROM device WHERE \(column) IS NOT NULL LIMIT 1) AS one)"
+        }.joined(separator: ", ")
 
     /// Returns the kinds of push of the row of ``registeredKinds``.
     package static func kinds(_ row: any StoredRow) -> Set<PushKind> {
-        let columns: [PushKind] = [.voip, .firebase, .web, .alert]
-        return Set(columns.enumerated().filter { row.int64(Int32($0.offset)) > 0 }.map(\.element))
+        Set(PushKind.allCases.enumerated().filter { row.int64(Int32($0.offset)) > 0 }.map(\.element))
     }
 
     /// Returns the number in a row `number, label, version, removed_at`.

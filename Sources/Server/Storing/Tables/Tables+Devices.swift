@@ -1,4 +1,4 @@
-import CallCore
+package import CallCore
 package import CallPorts
 
 extension Tables {
@@ -12,11 +12,11 @@ extension Tables {
             .flag("is_named", { $0.isNamed }, { $0.isNamed = $1 }),
             .free("platform", { $0.platform }, { $0.platform = $1 ?? "" }),
             .free("bundle_id", { $0.bundleID }, { $0.bundleID = $1 ?? "" }),
-            .token("voip_token", .voip),
+            .token(.voip),
             .registered("voip_token_at", .voip),
-            .token("alert_token", .alert),
+            .token(.alert),
             .registered("alert_token_at", .alert),
-            .token("fcm_token", .firebase),
+            .token(.firebase),
             .word("environment", of: APNsEnvironment.self, { $0.environment }, { $0.environment = $1 }),
             .word(
                 "working_environment",
@@ -66,13 +66,27 @@ extension Tables {
         return DeviceRecord(user: user, id: id, isNamed: false, platform: "", bundleID: "", createdAt: created)
     }
 
+    /// The column of the token of a kind of push; a device has one of each kind at most.
+    package static func tokenColumn(of kind: PushKind) -> String {
+        switch kind {
+        case .voip: "voip_token"
+        case .alert: "alert_token"
+        case .firebase: "fcm_token"
+        case .web: "web_endpoint"
+        }
+    }
+
     private typealias Column = RecordTable<DeviceRecord>.Column
 }
 
 extension RecordTable<DeviceRecord>.Column {
     /// The token of a kind of push whose token is a text of the service.
-    fileprivate static func token(_ name: String, _ kind: PushKind) -> Self {
-        .free(name, { $0.routes[kind]?.token }, { $0.routes[kind] = $1.map { RegisteredRoute($0, at: nil) } })
+    fileprivate static func token(_ kind: PushKind) -> Self {
+        .free(
+            Tables.tokenColumn(of: kind),
+            { $0.routes[kind]?.token },
+            { $0.routes[kind] = $1.map { RegisteredRoute($0, at: nil) } }
+        )
     }
 
     /// When the token of a kind of push was last registered; its column follows the token's.

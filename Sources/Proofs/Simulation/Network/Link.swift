@@ -35,6 +35,10 @@ struct Link {
     var isOpenAtNode = false
     /// When the present owner adopted the socket.
     var adoptedAt: Int64 = 0
+    /// The `seq` of the last entry of each call that its node wrote to it.
+    var written: [CallName: UInt64] = [:]
+    /// What was written to it when it was last adopted; empty once its device has asked for a log.
+    var writtenBeforeAdoption: [CallName: UInt64] = [:]
 
     /// Records that the server has closed it, or was told of its end.
     mutating func endAtServer(at now: Int64) {

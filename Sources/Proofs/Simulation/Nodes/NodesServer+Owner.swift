@@ -42,7 +42,11 @@ extension NodesServer {
 
     func adopt(_ socket: AdoptedSocket, over link: Int, at node: SimulatedNode) {
         let index = Int(socket.socket.rawValue)
+        network.links[index].writtenBeforeAdoption = network.links[index].written
         if node === owner {
+            if network.links[index].isOpenAtServer {
+                fail("I3", "\(node.name) adopts socket \(index), which it has already over an earlier link")
+            }
             statistics.adoptions += 1
             log("\(node.name) adopts socket \(index) of \(network.devices[network.links[index].device].id.text)")
             network.links[index].isOpenAtServer = true
@@ -75,6 +79,7 @@ extension NodesServer {
         let device = network.devices[network.links[index].device]
         log("\(device.id.text) → \(node.name): \(Ladder.text(frame, from: 0))")
         mix(frame)
+        if MessageReader.object(frame)?.text(of: .type) == "sync" { network.links[index].writtenBeforeAdoption = [:] }
         let isRepeatable = checker.noteSignal(frame, from: device)
         if node === owner {
             network.links[index].heardAt = now
@@ -246,7 +251,7 @@ extension NodesServer {
         let index = Int(LinkNumber.edgeNumber(id.rawValue))
         guard link > 0 else {
             if node.sockets.contains(index), network.links[index].isOpenAtNode {
-                network.writesDown(network.parsed(bytes), on: index)
+                write(network.parsed(bytes), to: index)
             }
             return
         }

@@ -56,6 +56,10 @@ package struct Faults: OptionSet, Hashable, Sendable {
     /// their connection; only servers of several nodes have them.
     package static let unnamed = Faults(rawValue: 1 << 19)
 
+    /// Of each link between nodes that is cut, one side is told nothing: it notices only the silence, and the other node
+    /// may have linked again by then; only servers of several nodes have this fault.
+    package static let halfCuts = Faults(rawValue: 1 << 20)
+
     /// All faults, each with its name.
     package static let named: [(fault: Faults, name: String)] = [
         (.disconnects, "disconnects"), (.halfOpen, "half-open"), (.offline, "offline"), (.power, "power"),
@@ -63,13 +67,14 @@ package struct Faults: OptionSet, Hashable, Sendable {
         (.hostile, "hostile"), (.skew, "skew"), (.settings, "settings"), (.restarts, "restarts"),
         (.outsiders, "strangers"), (.sharedNames, "shared-names"), (.bursts, "bursts"), (.leaps, "leaps"),
         (.withholding, "withholding"), (.takeOver, "take-over"), (.unnamed, "unnamed"),
+        (.halfCuts, "half-cuts"),
     ]
 
-    /// Every fault of one server, without ``withholding``, ``takeOver`` and ``unnamed``.
+    /// Every fault of one server, without ``withholding``, ``takeOver``, ``unnamed`` and ``halfCuts``.
     package static let all = Faults(rawValue: (1 << 17) - 1)
 
     /// Everything that a world may have.
-    package static let known = all.union([.withholding, .takeOver, .unnamed])
+    package static let known = all.union([.withholding, .takeOver, .unnamed, .halfCuts])
 
     /// The names of the faults, separated by commas.
     package var names: String { Self.named.filter { contains($0.fault) }.map(\.name).joined(separator: ", ") }

@@ -21,7 +21,7 @@ package struct KnownWorld: Equatable, Sendable {
             let bits = UInt32(words[2]), Faults.known.isSuperset(of: Faults(rawValue: bits)),
             case let last = words.count == 3 ? "0" : words[3], let nodes = last == "schedules" ? 0 : Int(last),
             words.count == 3 || last == "schedules" || Simulation.nodeCounts ~= nodes,
-            nodes > 0 || Faults(rawValue: bits).isDisjoint(with: [.takeOver, .unnamed])
+            nodes > 0 || Faults(rawValue: bits).isDisjoint(with: [.takeOver, .unnamed, .halfCuts])
         else { return nil }
         hasSchedules = last == "schedules"
         self.seed = seed

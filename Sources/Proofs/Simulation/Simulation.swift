@@ -76,7 +76,8 @@ package enum Simulation {
     /// Returns the faults of a world whose server has several nodes.
     ///
     /// Such a server always withholds its decisions. In three quarters of the worlds, nodes stand still, and links and
-    /// the way to the database are disturbed. In half of them, some clients give no device id.
+    /// the way to the database are disturbed. In half of them, some clients give no device id, and in half of them, one
+    /// side of a link that is cut is not told.
     static func faults(for seed: UInt64, nodes: Int) -> Faults {
         var faults = faults(for: seed)
         guard nodes > 0 else { return faults }
@@ -84,6 +85,7 @@ package enum Simulation {
         faults.insert(.withholding)
         if generator.below(4) > 0 { faults.insert(.takeOver) }
         if generator.below(2) > 0 { faults.insert(.unnamed) }
+        if generator.below(2) > 0 { faults.insert(.halfCuts) }
         return faults
     }
 

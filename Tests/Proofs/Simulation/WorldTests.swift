@@ -71,15 +71,16 @@ struct WorldTests {
         #expect(violation.description.contains("--world 7 --faults 0 --world-calls 3 --schedules\n"))
     }
 
-    @Test("Only servers of several nodes are taken over and have unnamed devices, and each withholds its decisions")
+    @Test("Only servers of several nodes are taken over, have unnamed devices and half-cut links, and all withhold")
     func drawn() {
         let drawn = (1...2_000 as ClosedRange<UInt64>)
         let alone = drawn.map { Simulation.faults(for: $0) }
-        #expect(alone.allSatisfy { $0.isDisjoint(with: [.takeOver, .unnamed]) })
+        #expect(alone.allSatisfy { $0.isDisjoint(with: [.takeOver, .unnamed, .halfCuts]) })
         #expect(alone.contains { $0.contains(.withholding) } && alone.contains { !$0.contains(.withholding) })
         let several = drawn.map { Simulation.faults(for: $0, nodes: 3) }
         #expect(several.contains { $0.contains(.takeOver) } && several.contains { !$0.contains(.takeOver) })
         #expect(several.contains { $0.contains(.unnamed) } && several.contains { !$0.contains(.unnamed) })
+        #expect(several.contains { $0.contains(.halfCuts) } && several.contains { !$0.contains(.halfCuts) })
         #expect(several.allSatisfy { $0.contains(.withholding) })
         let scenario = Scenario(seed: 1, calls: 1, faults: [], nodes: 3, isRecording: false)
         #expect(scenario.faults.contains(.withholding))

@@ -78,11 +78,13 @@ final class NodeLinks: Part {
         if link.ends[1 - end].isClosed { all.removeAll { $0 === link } }
     }
 
-    /// Cuts a link: each side notices it soon.
-    func cut(_ link: NodeLink) {
+    /// Cuts a link: each side notices it soon, but one side may be told nothing, and notices only the silence.
+    func cut(_ link: NodeLink, unnoticedBy untold: Int? = nil) {
         link.isCut = true
+        link.isHalfOpen = untold != nil
         for end in link.ends.indices {
             link.ends[end].arriving = []
+            guard end != untold else { continue }
             after(
                 draws.nodes.within(1...5),
                 .node(link.ends[end].node, life: link.ends[end].life, .arrived(link, end: end, .end))
@@ -92,7 +94,7 @@ final class NodeLinks: Part {
 
     /// Whether nothing may pass on a link for a while.
     func isImpaired(_ link: NodeLink) -> Bool {
-        fault(between: link.ends[0].node, link.ends[1].node) == .silent
+        link.isHalfOpen || fault(between: link.ends[0].node, link.ends[1].node) == .silent
             || link.ends.contains { end in
                 let node = nodes[end.node]
                 return node.isOff || node.isStopped || node.life != end.life

@@ -111,12 +111,15 @@ extension NodesServer {
     private func disturbLink(of node: SimulatedNode, to other: SimulatedNode) {
         let faults: [PairFault?] = [.silent, .silent, .slow, .refusing, nil]
         let fault = faults[draws.nodes.below(faults.count)]
+        let isHalf = fault == nil && self.faults.contains(.halfCuts)
         log("between \(node.name) and \(other.name): \(fault.map { "\($0)" } ?? "cut")")
         let pair = nodeLinks.disturb(node.number, other.number, by: fault)
         let between = nodeLinks.open(of: node).filter { link in link.ends.contains { $0.node == other.number } }
         for link in between {
-            if fault == .silent { watch(link) }
-            if fault == nil || fault == .refusing { nodeLinks.cut(link) }
+            if fault == nil || fault == .refusing {
+                nodeLinks.cut(link, unnoticedBy: isHalf ? draws.nodes.below(2) : nil)
+            }
+            if fault == .silent || isHalf { watch(link) }
         }
         if fault != nil { after(draws.nodes.within(200...6_000), .nodeFault(.pairHeals(pair / 8, pair % 8))) }
     }

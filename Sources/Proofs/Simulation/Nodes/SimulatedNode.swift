@@ -174,8 +174,10 @@ final class NodeLink {
     }
 
     let id: Int
-    /// Whether the network has cut the connection: nothing more passes, and each side notices it soon.
+    /// Whether the network has cut the connection: nothing more passes.
     var isCut = false
+    /// Whether one side was not told of the cut.
+    var isHalfOpen = false
     /// The end that connected, and the end that accepted.
     var ends: [End]
 

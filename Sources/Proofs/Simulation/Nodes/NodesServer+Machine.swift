@@ -64,7 +64,10 @@ extension NodesServer {
             node.passesEventsOn = true
             releaseCalls(epoch, heir: heir, node)
         case .dropCalls: drop(node)
-        case .decide(let event, let link): decideEvent(event, over: link, at: node)
+        case .decide(let event, let link):
+            // The event would be lost: only an owner, though it may be deposed, has a switchboard that takes it.
+            if node.machine.tenure.ownEpoch == nil { fail("I13", "\(node.name) decides an event, but owns no calls") }
+            decideEvent(event, over: link, at: node)
         case .admit(let socket, let principal, let device, let link):
             decideEvent(.opened(socket, principal, device: device), over: link, at: node)
         case .adopt(let socket, let link): adopt(socket, over: link, at: node)

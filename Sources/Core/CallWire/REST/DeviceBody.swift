@@ -27,7 +27,7 @@ public struct DeviceBody: Sendable {
     public var seenAt: Moment
     /// The number of VoIP pushes in a row that no sign of life followed.
     public var unansweredPushes: Int
-    /// The kind of push that wakes the device, as ``PushKind`` names it.
+    /// The kind of push that wakes the device, as `PushKind` names it.
     public var wakesBy: String
     /// The result of the last push.
     public var lastPush: Push?

@@ -4,24 +4,8 @@ import Nodes
 import SeededRandom
 import Switchboard
 
-/// Checks that concern several nodes (I4, I15, I16, I21).
+/// Checks that concern several nodes (I15, I16, I21).
 extension NodesServer {
-    /// Writes a frame to a socket of a node, and checks that a socket that was adopted is written no entry again (I4).
-    ///
-    /// Its client drops an entry that it has, so no other check would notice. The end of a call may be written again: the
-    /// owner tells of it until the device has confirmed it.
-    func write(_ frame: ParsedFrame, to index: Int) {
-        let device = network.device(of: index)
-        if let seq = frame.seq, frame.type != "ack", case .call(let name) = frame.place(for: device.user) {
-            let isEnd = frame.type == "call" && frame.object?.text(of: .state) == "ended"
-            if !isEnd, let before = network.links[index].writtenBeforeAdoption[name], seq <= before {
-                fail("I4", "\(device.id.text) is sent \(seq) of \(name) again on an adopted socket")
-            }
-            network.links[index].written[name] = seq
-        }
-        network.writesDown(frame, on: index)
-    }
-
     /// Checks that an owner serves (I16): some node has served within 5 s of the last change of a fault.
     func checkService() {
         after(500, .checkService)

@@ -251,7 +251,7 @@ extension NodesServer {
         let index = Int(LinkNumber.edgeNumber(id.rawValue))
         guard link > 0 else {
             if node.sockets.contains(index), network.links[index].isOpenAtNode {
-                write(network.parsed(bytes), to: index)
+                network.writesAtNode(network.parsed(bytes), on: index)
             }
             return
         }

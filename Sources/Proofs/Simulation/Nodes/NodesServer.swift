@@ -101,7 +101,7 @@ final class NodesServer: Part, ServerUnderTest {
         switch command {
         case .send(let frame, let id, _):
             let index = Int(id.rawValue)
-            if network.links[index].isOpenAtNode { write(network.parsed(frame.bytes), to: index) }
+            if network.links[index].isOpenAtNode { network.writesAtNode(network.parsed(frame.bytes), on: index) }
         case .ping(let id, let number): network.pingDown(Int(id.rawValue), number)
         case .close(let id, let code, _, _): closeSocket(Int(id.rawValue), code: code, at: node)
         case .respond(let id, let response):

@@ -4,7 +4,7 @@ internal import Glibc
 
 /// Listening and accepting.
 extension Server {
-    /// Listens on a further address, without TLS; its requests carry `id` in ``RequestHead/listener``.
+    /// Listens on a further address, without TLS; its requests carry `id` in `RequestHead/listener`.
     ///
     /// - Parameters:
     ///   - host: An IPv4 or IPv6 address.

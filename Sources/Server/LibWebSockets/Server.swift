@@ -16,7 +16,7 @@ package final class Server: @unchecked Sendable {
     package let port: Int
     /// The largest number of event loops on one port: ids have four bits for the loop's number.
     package static let maximumLoops = 16
-    /// The number of this event loop among those on its port, from 0; ``SocketID/loop`` of its connections.
+    /// The number of this event loop among those on its port, from 0; `SocketID/loop` of its connections.
     package let loop: Int
     /// The number of open sockets on this event loop, HTTP and WebSocket together.
     package var connectionCount: Int { table.count }

@@ -97,7 +97,7 @@ package struct ServerConfiguration: Sendable {
     /// The proxies whose `X-Forwarded-For` header is trusted.
     ///
     /// In the limits by network, each connection of a proxy counts as a separate network. A request through a proxy
-    /// counts for the network of its client (``RequestHead/clientNetwork``).
+    /// counts for the network of its client (`RequestHead/clientNetwork`).
     ///
     /// By default no proxy is trusted.
     package var trustedProxies: [AddressRange] = []

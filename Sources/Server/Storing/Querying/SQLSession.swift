@@ -32,7 +32,7 @@ package protocol SQLSession {
     ) throws(Failure) -> (stored: [PhoneNumber: NumberRow], count: Int)
 
     /// Begins to read a page of numbers: passes the rows of the first statement. All statements up to
-    /// ``endSnapshot(_:_:_:)`` see one state.
+    /// ``endSnapshot(_:_:)`` see one state.
     func beginSnapshot(_ first: SQLText, _ body: (any StoredRow) -> Void) throws(Failure)
 
     /// Ends the reading of a page; `last`, if there is one, is the last statement.

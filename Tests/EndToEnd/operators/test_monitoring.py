@@ -181,7 +181,8 @@ def test_the_process_is_described(world):
     assert before == pytest.approx(len(list(pathlib.Path(f"/proc/{server.pid}/fd").iterdir())), abs=3)
     for number in range(30):
         world.connect(str(number))
-    assert 30 <= sample(server, "process_open_fds") - before <= 33
+    # Connections of the start and of an earlier scrape may have been open, and may have ended meanwhile.
+    assert 27 <= sample(server, "process_open_fds") - before <= 33
     assert sample(server, "process_max_fds") > 100
     spent = sample(server, "process_cpu_seconds_total")
     assert 0 < spent < 60

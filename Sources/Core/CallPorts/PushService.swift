@@ -12,10 +12,10 @@ package struct PushService: Sendable {
     package var notConfigured = ""
     /// The reason that a timeline shows for a push that was only logged.
     package var onlyLogged = ""
-    /// What an operator can do about a push that was only logged.
+    /// The operator's remedy for pushes that are only logged.
     package var remedy = ""
-    /// What a client is told that registers a token while the service is not configured; `nil` = nothing, because its
-    /// pushes are tried in any case.
+    /// The warning in the response to a registration while the service is not configured; `nil` = none, since its pushes
+    /// are tried in any case.
     package var shortcoming: String?
     /// The meaning of the reasons that the service is known to give.
     package var reasons: [String: String] = [:]
@@ -27,7 +27,7 @@ package struct PushService: Sendable {
     package var network = ""
     /// What can be done about a push for which the server lacked something.
     package var notSent = ""
-    /// What happened to a device that was pushed: `was sent a Web Push message`.
+    /// The predicate of a pushed device in a verdict: `was sent a Web Push message`.
     package var wasPushed = ""
     /// Why a device may have given no sign of life after an accepted push.
     package var silence = ""

@@ -56,8 +56,9 @@ package struct Faults: OptionSet, Hashable, Sendable {
     /// their connection; only servers of several nodes have them.
     package static let unnamed = Faults(rawValue: 1 << 19)
 
-    /// Of each link between nodes that is cut, one side is told nothing: it notices only the silence, and the other node
-    /// may have linked again by then; only servers of several nodes have this fault.
+    /// A cut link between nodes is reported to one side only.
+    ///
+    /// The other side notices the silence, perhaps after the peer has linked again. Only for servers of several nodes.
     package static let halfCuts = Faults(rawValue: 1 << 20)
 
     /// All faults, each with its name.

@@ -11,7 +11,7 @@ enum Beginning {
 
     var isByUser: Bool { if case .byUser = self { true } else { false } }
 
-    /// What makes the call a scheduled one; `nil` = it is a user's.
+    /// The scheduled call; `nil` = a user makes the call.
     var scheduledCall: ScheduledCall? { if case .bySchedule(_, _, let scheduled) = self { scheduled } else { nil } }
 }
 

@@ -37,7 +37,7 @@ struct Link {
     var adoptedAt: Int64 = 0
     /// The `seq` of the last entry of each call that its node wrote to it.
     var written: [CallName: UInt64] = [:]
-    /// What was written to it when it was last adopted; empty once its device has asked for a log.
+    /// The value of ``written`` at the last adoption; empty once the device has sent `sync`.
     var writtenBeforeAdoption: [CallName: UInt64] = [:]
 
     /// Records that the server has closed it, or was told of its end.

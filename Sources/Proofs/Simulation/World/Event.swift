@@ -4,7 +4,7 @@ import Nodes
 
 /// An event in a world.
 enum Event {
-    // What reaches the server, or what it has planned.
+    // Arrivals at the server, and its timers.
     case serverTimer(run: Int)
     case flush(run: Int)
     case socketEstablished(link: Int)

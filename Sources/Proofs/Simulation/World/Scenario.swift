@@ -1,4 +1,4 @@
-/// What a world is made from: the same scenario gives the same course of events.
+/// The parameters of a world: the same scenario gives the same course of events.
 struct Scenario {
     let seed: UInt64
     /// The number of calls that its users plan to make, or of their actions in a world with schedules.

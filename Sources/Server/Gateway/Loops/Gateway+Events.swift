@@ -24,7 +24,7 @@ extension Gateway {
     func loopReported(_ event: LoopEvent) {
         switch event {
         case .socket(let event): eventReceived(event)
-        // What was checked before this node stopped deciding finds no owner here.
+        // This node has lost the calls since its loop checked the request.
         case .checked(let id, _) where passesEventsOn: node?.refuse(id)
         case .checkedSocketIO(let socket, _) where passesEventsOn:
             close(socket, code: 1001, reason: "the server is moving; reconnect")

@@ -13,7 +13,7 @@ enum LoopEvent: Sendable {
     case counted(Int, loop: Int)
 }
 
-/// What the gateway passes to a loop; the loop carries it out in this order.
+/// A command of the gateway to a loop; a loop carries out its commands in order.
 enum LoopCommand: Sendable {
     /// A command on one of the loop's sockets or requests.
     case socket(SocketCommand)

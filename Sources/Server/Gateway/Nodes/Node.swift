@@ -49,7 +49,7 @@ final class Node {
         var last: UInt64 = 0
     }
 
-    /// What is told to this node's clients at the end.
+    /// The notice to this node's clients that they must reconnect.
     struct Farewell {
         /// Whether the clients were told when to reconnect.
         var isSaid = false

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import Nodes
 import SeededRandom
 import Switchboard
 
@@ -21,6 +22,8 @@ struct Request {
     let instance: Int
     let kind: Kind
     var isAtServer = false
+    /// The owner's link over which the request came; `nil` = over none, because the owner has the request itself.
+    var link: LinkID?
     /// Whether the response is lost in transit.
     var losesResponse = false
     /// The push's capability that the request carries instead of the token.

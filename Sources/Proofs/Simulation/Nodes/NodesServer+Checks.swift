@@ -97,4 +97,16 @@ extension NodesServer {
             fail("I21", "the operator of node \(one.node) was not told that the tokens of \(one.user.text) are revoked")
         }
     }
+
+    /// Checks that the owner replies to no request of a node that it has lost: another node may have the link's number.
+    func checkLink(ofRequest index: Int, number: UInt64, at owner: SimulatedNode) {
+        guard requests.all[index].link != owner.machine.link(of: number) else { return }
+        fail("I13", "\(owner.name) replies to request \(index) of a node that it is not linked with any more")
+    }
+
+    /// Checks that an owner releases the calls to a node that can claim them at once: one that is linked (I16).
+    func checkHeir(_ heir: NodeID?, of owner: SimulatedNode) {
+        guard let heir, !owner.links.values.contains(where: { $0.0.ends[$0.1].peer?.node == heir }) else { return }
+        fail("I16", "\(owner.name) releases the calls to \(heir.text), which it is not linked with")
+    }
 }

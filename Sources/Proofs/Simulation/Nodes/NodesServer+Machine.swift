@@ -61,6 +61,7 @@ extension NodesServer {
             checker.serverSince = now
             after(1, node, .ownerTimer)
         case .endOwnership(let epoch, let heir):
+            checkHeir(heir, of: node)
             node.passesEventsOn = true
             releaseCalls(epoch, heir: heir, node)
         case .dropCalls: drop(node)

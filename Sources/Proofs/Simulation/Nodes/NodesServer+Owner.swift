@@ -107,7 +107,10 @@ extension NodesServer {
         do throws(WireError) {
             let (principal, asked) = try requests.read(index)
             let input = Switchboard.Input.requested(id, principal, asked)
-            if node === owner { return turns.serve(input, repeatable: requests.reached(index, asked)) }
+            if node === owner {
+                requests.all[index].link = node.machine.link(of: id.rawValue)
+                return turns.serve(input, repeatable: requests.reached(index, asked))
+            }
             if case .signal(let message) = asked, let peer = message.to, let name = message.id {
                 checker.intendedPeer["\(requests.device(of: index).id.text) \(name.text)"] = peer
             }
@@ -183,7 +186,9 @@ extension NodesServer {
             network.links[Int(LinkNumber.edgeNumber(id.rawValue))].endAtServer(at: now)
             close(id, code: code, discardingQueue: isLost, from: node)
         case .reply(let id, let reply):
-            guard requests.checkReply(reply, to: Int(LinkNumber.edgeNumber(id.rawValue))) else { return }
+            let index = Int(LinkNumber.edgeNumber(id.rawValue))
+            guard requests.checkReply(reply, to: index) else { return }
+            checkLink(ofRequest: index, number: id.rawValue, at: node)
             sendReply(reply, to: id, from: node)
         case .commit(let changes, let ticket): commit(changes, ticket, of: node)
         case .submit(let query, let id):

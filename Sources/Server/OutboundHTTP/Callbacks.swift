@@ -83,12 +83,8 @@ func curlOpensSocket(
     guard let address, let transfer = transfer(pointer), transfer.mayConnect() else {
         return ringline_curl_no_socket()
     }
-    if transfer.refusesPrivateAddresses {
-        guard PublicAddress.isPublic(ringline_curl_address(address), Int(address.pointee.addrlen)) else {
-            transfer.refusePrivateAddress()
-            return ringline_curl_no_socket()
-        }
-        transfer.tryPublicAddress()
+    guard transfer.allows(ringline_curl_address(address), Int(address.pointee.addrlen)) else {
+        return ringline_curl_no_socket()
     }
     let kind = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
     return socket(address.pointee.family, kind, address.pointee.protocol)

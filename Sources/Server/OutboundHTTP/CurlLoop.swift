@@ -114,7 +114,8 @@ final class CurlLoop {
     /// Returns the name that is looked up for a request; nil if its host is an address, or a proxy resolves the name.
     private func name(of queued: QueuedRequest) -> String? {
         let scheme = queued.request.url.hasPrefix("https") ? "https" : "http"
-        guard !(configuration.usesProxyFromEnvironment && EnvironmentProxy.isNamed(for: scheme)) else { return nil }
+        let mayHaveProxy = configuration.usesProxyFromEnvironment && queued.request.addresses != .ownNetworkOnly
+        guard !(mayHaveProxy && EnvironmentProxy.isNamed(for: scheme)) else { return nil }
         return HostAddress(queued.host)?.lookedUpName
     }
 

@@ -12,6 +12,8 @@ package enum HTTPFailure: Error, Equatable, Sendable {
     case connectFailed
     /// The host's name leads to an address of a private network, which the request refuses.
     case privateAddress
+    /// The host's name leads to a public address, which the request refuses.
+    case publicAddress
     /// A proxy named by the environment failed.
     case proxyFailed
     /// TLS failed before the certificate was checked.
@@ -51,6 +53,7 @@ extension HTTPFailure: CustomStringConvertible {
         case .nameNotResolved: "cannot resolve the host name"
         case .connectFailed: "the host cannot be reached, or refuses the connection"
         case .privateAddress: "the host has an address of a private network"
+        case .publicAddress: "the host has a public address, to which only https may go"
         case .proxyFailed: "the proxy cannot be reached, or refuses the request"
         case .tlsFailed: "the TLS handshake failed"
         case .certificateRefused: "the server's certificate was refused"

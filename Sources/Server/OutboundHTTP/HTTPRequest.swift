@@ -31,12 +31,27 @@ package struct HTTPRequest: Sendable {
     ///
     /// Default false.
     package var requiresHTTP2 = false
-    /// Whether no connection is made to an address that is not reachable from everywhere, such as one of a private network
-    /// or of this machine; the request then fails with ``HTTPFailure/privateAddress``.
+    /// The addresses to which a connection may be made.
     ///
-    /// Default false. If the environment names a proxy, the request goes through it whatever `no_proxy` says: the
-    /// proxy resolves the name, and no address is refused.
-    package var refusesPrivateAddresses = false
+    /// Default ``AllowedAddresses/all``.
+    package var addresses = AllowedAddresses.all
+
+    /// A choice of addresses; a request that finds no other one fails.
+    package enum AllowedAddresses: Sendable {
+        /// All addresses.
+        case all
+        /// No address that is not reachable from everywhere, such as one of a private network or of this machine; the
+        /// failure is ``HTTPFailure/privateAddress``.
+        ///
+        /// If the environment names a proxy, the request goes through it whatever `no_proxy` says: the proxy resolves the
+        /// name, and no address is refused.
+        case publicOnly
+        /// Only addresses of this machine and of private networks (``OwnNetwork``); the failure is
+        /// ``HTTPFailure/publicAddress``.
+        ///
+        /// No proxy is used: it would resolve the name, and could connect to any address.
+        case ownNetworkOnly
+    }
 
     /// The user for whom the request is; nil = none.
     ///

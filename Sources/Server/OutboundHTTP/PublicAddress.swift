@@ -14,17 +14,28 @@ enum PublicAddress {
 
     /// Returns whether a socket address is a public one.
     static func isPublic(_ address: UnsafePointer<sockaddr>, _ byteCount: Int) -> Bool {
+        read(address, byteCount, ipv4: isPublic(ipv4:), ipv6: isPublic(ipv6:)) ?? false
+    }
+
+    /// Returns what is said of the address in a socket address, as a number or as 16 bytes; `nil` if it is of another
+    /// family.
+    static func read(
+        _ address: UnsafePointer<sockaddr>,
+        _ byteCount: Int,
+        ipv4: (UInt32) -> Bool,
+        ipv6: ([UInt8]) -> Bool
+    ) -> Bool? {
         switch Int32(address.pointee.sa_family) {
         case AF_INET where byteCount >= MemoryLayout<sockaddr_in>.size:
             return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                isPublic(ipv4: UInt32(bigEndian: $0.pointee.sin_addr.s_addr))
+                ipv4(UInt32(bigEndian: $0.pointee.sin_addr.s_addr))
             }
         case AF_INET6 where byteCount >= MemoryLayout<sockaddr_in6>.size:
             return address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { address in
                 var bytes = address.pointee.sin6_addr
-                return withUnsafeBytes(of: &bytes) { isPublic(ipv6: Array($0)) }
+                return withUnsafeBytes(of: &bytes) { ipv6(Array($0)) }
             }
-        default: return false
+        default: return nil
         }
     }
 

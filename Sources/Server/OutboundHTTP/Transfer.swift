@@ -23,14 +23,14 @@ final class Transfer {
     private(set) var isConnecting = false
     /// Whether the request needed a connection for which there was no place.
     private(set) var isDenied = false
-    /// Whether the request refuses addresses of private networks; not with a proxy, which resolves the host itself.
-    private(set) var refusesPrivateAddresses = false
+    /// The addresses that are not refused; all of them with a proxy, which resolves the host itself.
+    private var allowed = HTTPRequest.AllowedAddresses.all
     /// Whether the head of the final response has come.
     private var hasFinalHead = false
     /// Whether an address of the host was refused.
-    private var hasPrivateAddress = false
+    private var hasRefusedAddress = false
     /// Whether an address of the host was tried.
-    private var hasPublicAddress = false
+    private var hasAllowedAddress = false
     /// The failure with which a callback aborted the transfer; nil if none did.
     private var abortFailure: HTTPFailure?
 
@@ -74,13 +74,15 @@ final class Transfer {
         easy.set(CURLOPT_CUSTOMREQUEST, request.method)
         easy.setHeaders(headerList)
         easy.setCallbacks(Unmanaged.passUnretained(self).toOpaque())
-        if request.refusesPrivateAddresses {
-            if configuration.usesProxyFromEnvironment, EnvironmentProxy.isNamed {
-                // An exception in `no_proxy` would be a direct connection, without a check of the address.
-                easy.set(CURLOPT_NOPROXY, "")
-            } else {
-                refusesPrivateAddresses = true
-            }
+        switch request.addresses {
+        case .all: break
+        case .publicOnly where configuration.usesProxyFromEnvironment && EnvironmentProxy.isNamed:
+            // An exception in `no_proxy` would be a direct connection, without a check of the address.
+            easy.set(CURLOPT_NOPROXY, "")
+        case .publicOnly: allowed = .publicOnly
+        case .ownNetworkOnly:
+            easy.set(CURLOPT_PROXY, "")
+            allowed = .ownNetworkOnly
         }
         if !addresses.isEmpty, let host = HostAddress(queued.host) {
             guard let list = curl_slist_append(nil, host.entry(addresses)) else { return false }
@@ -92,11 +94,17 @@ final class Transfer {
 
     // MARK: Callbacks of libcurl
 
-    /// The host's name has led to an address that the request refuses; another address of it may still be tried.
-    func refusePrivateAddress() { hasPrivateAddress = true }
-
-    /// A public address of the host is tried.
-    func tryPublicAddress() { hasPublicAddress = true }
+    /// Returns whether a connection to an address of the host may be made; if not, another one may still be tried.
+    func allows(_ address: UnsafePointer<sockaddr>, _ byteCount: Int) -> Bool {
+        let isAllowed =
+            switch allowed {
+            case .all: true
+            case .publicOnly: PublicAddress.isPublic(address, byteCount)
+            case .ownNetworkOnly: OwnNetwork.contains(address, byteCount)
+            }
+        if isAllowed { hasAllowedAddress = true } else { hasRefusedAddress = true }
+        return isAllowed
+    }
 
     /// libcurl begins to make a connection.
     func markConnecting() { isConnecting = true }
@@ -165,7 +173,9 @@ final class Transfer {
     /// Returns the outcome, once libcurl has finished with this code.
     func outcome(_ code: CURLcode) -> HTTPClient.Outcome {
         if let abortFailure { return .failure(abortFailure) }
-        if code == CURLE_COULDNT_CONNECT, hasPrivateAddress, !hasPublicAddress { return .failure(.privateAddress) }
+        if code == CURLE_COULDNT_CONNECT, hasRefusedAddress, !hasAllowedAddress {
+            return .failure(allowed == .publicOnly ? .privateAddress : .publicAddress)
+        }
         guard code == CURLE_OK else { return .failure(HTTPFailure(code, isSent: isSent)) }
         return response(body)
     }

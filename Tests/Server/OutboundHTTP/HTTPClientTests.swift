@@ -295,8 +295,28 @@ struct HTTPClientTests {
     func privateName(_ address: String) async throws {
         let client = try client { $0.lookUp = { _ in [address] } }
         var request = request("https://push.example/")
-        request.refusesPrivateAddresses = true
+        request.addresses = .publicOnly
         await #expect(throws: HTTPFailure.privateAddress) { try await client.response(to: request) }
+    }
+
+    @Test(
+        "A request for the own network refuses the public addresses that its name leads to",
+        arguments: ["1.1.1.1", "2606:4700:4700::1111", "::ffff:1.1.1.1", "192.0.2.1", "0.0.0.0"]
+    )
+    func publicName(_ address: String) async throws {
+        let client = try client { $0.lookUp = { _ in [address] } }
+        var request = request("http://backend.example/")
+        request.addresses = .ownNetworkOnly
+        await #expect(throws: HTTPFailure.publicAddress) { try await client.response(to: request) }
+    }
+
+    @Test("A request for the own network goes to the one of a name's addresses that is of it")
+    func ownName() async throws {
+        let server = try FakeAPNs()
+        let client = try client { $0.lookUp = { _ in ["192.0.2.1", "127.0.0.1"] } }
+        var request = request("http://backend.example:\(server.startup.control)/stats")
+        request.addresses = .ownNetworkOnly
+        #expect(try await client.response(to: request).status == 200)
     }
 
     @Test("If an address of a name does not respond, the next one is tried, in both families")

@@ -37,4 +37,22 @@ struct PublicAddressTests {
             address([0x20, 0x01, 0x0D, 0xB8], [1]), address([0x20, 0x01, 0, 0], [1]),
         ] { #expect(!PublicAddress.isPublic(ipv6: bytes), "\(bytes)") }
     }
+
+    @Test(
+        "The own network has this machine's addresses and those of private networks, and names whose address is unknown",
+        arguments: [
+            "127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "172.31.9.9", "192.168.1.1", "169.254.1.1",
+            "100.64.0.1", "::1", "fd00::1", "fc00::1", "fe80::1", "::ffff:10.0.0.1", "localhost", "backend.internal",
+        ]
+    )
+    func own(_ host: String) { #expect(OwnNetwork.mayContain(host: host)) }
+
+    @Test(
+        "All other addresses are not of the own network",
+        arguments: [
+            "1.1.1.1", "172.32.0.1", "192.169.0.1", "100.128.0.1", "0.0.0.0", "224.0.0.1", "2a00:1450::1", "::",
+            "::ffff:1.1.1.1", "fec0::1", "ff02::1", "64:ff9b::a00:1", "1:2",
+        ]
+    )
+    func notOwn(_ host: String) { #expect(!OwnNetwork.mayContain(host: host)) }
 }

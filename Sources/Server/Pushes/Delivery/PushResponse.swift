@@ -2,15 +2,6 @@ package import CallCore
 package import JSON
 package import OutboundHTTP
 
-extension HTTPRequest {
-    /// Prepares for the response of a push service: its status counts without its body, and `retry-after` is kept.
-    package mutating func expectPushResponse() {
-        bodyLimit = 64 << 10
-        needsBody = false
-        wantedHeaders = ["retry-after"]
-    }
-}
-
 /// What the responses of all push services have in common.
 package enum PushResponse {
     /// Whether a status is one of a fault that passes.
@@ -22,14 +13,11 @@ package enum PushResponse {
     /// - Parameters:
     ///   - response: the response; its header `retry-after` must have been wanted.
     ///   - now: when the response came.
-    ///   - wall: the wall clock, in milliseconds since 1970, for a date (RFC 9110, section 10.2.3).
+    ///   - wall: the wall clock, in milliseconds since 1970.
     /// - Returns: the moment, at most a day away.
     package static func retryAt(_ response: HTTPResponse, at now: Moment, wall: Int64) -> Moment? {
-        guard isPassing(response.status), let text = response.header("retry-after") else { return nil }
-        // A number may be larger than any integer.
-        let isNumber = !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
-        let seconds = Int64(text) ?? (isNumber ? .max : HTTPDate.seconds(text).map { $0 - wall / 1_000 })
-        return seconds.map { now + .seconds(min(max(0, $0), 86_400)) }
+        guard isPassing(response.status) else { return nil }
+        return response.retryAfterSeconds(wall: wall).map { now + .seconds($0) }
     }
 
     /// Returns a reason if it is one word, as the services' own are (`BadDeviceToken`, `UNREGISTERED`); otherwise nil.

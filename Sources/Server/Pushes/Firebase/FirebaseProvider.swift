@@ -122,7 +122,7 @@ final class FirebaseProvider: PushProvider {
             body: FirebaseMessage.body(of: push, left: left, onlyValidates: configuration.onlyValidates),
             timeoutMilliseconds: min(left, PushesUnderWay.responseMilliseconds)
         )
-        request.expectPushResponse()
+        request.expectStatus()
         return request
     }
 }

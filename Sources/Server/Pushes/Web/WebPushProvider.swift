@@ -106,8 +106,8 @@ final class WebPushProvider: PushProvider {
         if let collapseID = push.collapseID {
             request.headers.append(HTTPHeader("topic", Self.topic(of: collapseID, subscription)))
         }
-        request.expectPushResponse()
-        request.refusesPrivateAddresses = !configuration.hosts.mayBePrivate(endpoint)
+        request.expectStatus()
+        request.addresses = configuration.hosts.mayBePrivate(endpoint) ? .all : .publicOnly
         request.user = push.user?.text
         request.isToKnownHost = knownOrigins.contains(endpoint.origin)
         return request

@@ -22,6 +22,8 @@ package struct CallRecord: Equatable, Sendable {
     package var ends: [AcceptedSignal] = []
     /// The offers and answers that earlier calls under the callId accepted, oldest first.
     package var descriptions: [AcceptedSignal] = []
+    /// The events for the app's backend that the call has; `nil` = it began while nobody wanted events.
+    package var events: CallEvents?
 
     /// Why a call is hidden from its callee.
     package enum Hidden: String, Sendable, CaseIterable {

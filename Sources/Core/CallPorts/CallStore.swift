@@ -127,6 +127,19 @@ package enum Change: Equatable, Sendable {
     /// The values of `seq` that earlier runs may have sent to clients and lost in a crash no longer matter:
     /// ``StoredState/uncleanStarts`` is counted from 0 again.
     case uncleanStartsForgotten
+    /// An event for the app's backend happened.
+    indirect case appEvent(AppEvent)
+    /// An endpoint of the app's backend is new, or has a later position; replaces the endpoint with the same address.
+    indirect case eventEndpoint(EventEndpoint)
+    /// An endpoint was removed, with its held events.
+    case eventEndpointRemoved(url: String)
+    /// An event is held for an endpoint; replaces the held event with the same endpoint and position.
+    indirect case eventHeld(HeldEvent)
+    /// An event is no longer held for an endpoint.
+    case eventReleased(url: String, EventPosition)
+    /// The events up to a position are deleted, and no longer held; if `keepsHeld`, all but those that are held for an
+    /// endpoint.
+    case eventsForgotten(upTo: EventPosition, keepsHeld: Bool)
 }
 
 /// A query to the store.
@@ -147,6 +160,12 @@ package enum StoreQuery: Equatable, Sendable {
     indirect case numbers(NumberRead)
     /// The rows of an update that would change the names of a user, or those for all users (`nil`).
     case numberChanges(UserID?, [NumberRow])
+    /// A page of events for the app's backend.
+    indirect case events(EventRead)
+    /// Held events of an endpoint, with their content.
+    indirect case heldEvents(HeldRead)
+    /// What is to be deleted so that the bounds on stored events are kept.
+    case eventExcess(EventBounds)
 }
 
 /// A choice among calls: the newest call that fits.
@@ -206,6 +225,12 @@ package enum StoreResult: Equatable, Sendable {
     indirect case numbers(NumberPage)
     /// The result of ``StoreQuery/numberChanges(_:_:)``.
     indirect case numberChanges(NumberComparison)
+    /// The result of ``StoreQuery/events(_:)``.
+    indirect case events(EventPage)
+    /// The result of ``StoreQuery/heldEvents(_:)``.
+    case heldEvents([HeldContent])
+    /// The result of ``StoreQuery/eventExcess(_:)``.
+    case eventExcess(EventExcess)
     /// The query failed.
     case failed(StoreFailure)
 }
@@ -228,6 +253,8 @@ package struct StoredState: Equatable, Sendable {
     package var revocations: [UserID: Moment] = [:]
     /// The call directory's counters, and the numbers that users block.
     package var numbers = StoredNumbers()
+    /// What a start needs of the events for the app's backend.
+    package var events = StoredEvents()
     /// The highest call number ever used; 0 when there was no call.
     package var lastCallNumber: Int64 = 0
     /// When the newest call in the history began; `nil` when there is none.

@@ -8,6 +8,8 @@ package enum QueryLane: Int, CaseIterable, Sendable {
     case user
     /// Pages of the call directory, and the comparison of an update with it.
     case bulk
+    /// Events for the app's backend.
+    case events
 
     /// The lane's name in metrics.
     package var name: String {
@@ -15,6 +17,7 @@ package enum QueryLane: Int, CaseIterable, Sendable {
         case .call: "call"
         case .user: "user"
         case .bulk: "bulk"
+        case .events: "events"
         }
     }
 }
@@ -26,6 +29,7 @@ extension StoreQuery {
         case .log, .epoch: .call
         case .history, .timeline, .peers: .user
         case .numbers, .numberChanges: .bulk
+        case .events, .heldEvents, .eventExcess: .events
         }
     }
 
@@ -37,7 +41,7 @@ extension StoreQuery {
         case .history(let user, _, _), .peers(let user, _): user
         case .timeline(let choice): choice.viewer
         case .numbers(let read): read.user
-        case .log, .epoch, .numberChanges: nil
+        case .log, .epoch, .numberChanges, .events, .heldEvents, .eventExcess: nil
         }
     }
 }

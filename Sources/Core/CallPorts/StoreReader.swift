@@ -33,6 +33,15 @@ package protocol StoreReader: AnyObject {
     /// Returns the kinds of push for which at least one device has registered a token.
     func registeredKinds() throws(StoreFailure) -> Set<PushKind>
 
+    /// Returns the incarnation of the events for the app's backend, the position of the newest one, and their endpoints.
+    func storedEvents() throws(StoreFailure) -> StoredEvents
+
+    /// Returns a page of events for the app's backend.
+    func events(_ read: EventRead) throws(StoreFailure) -> EventPage
+
+    /// Returns held events of an endpoint, with their content.
+    func heldEvents(_ read: HeldRead) throws(StoreFailure) -> [HeldContent]
+
     /// Returns the invalid values that were read so far, and were replaced or left out.
     ///
     /// Each value is returned once.

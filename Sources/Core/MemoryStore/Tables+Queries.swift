@@ -13,6 +13,9 @@ extension Tables {
         case .epoch(let key): .epoch(newestEpoch(of: key))
         case .numbers(let read): .numbers(numbers.page(read))
         case .numberChanges(let owner, let rows): .numberChanges(numbers.compare(rows, owner))
+        case .events(let read): .events(appEvents.page(read) { rows[$0]?.call?.id })
+        case .heldEvents(let read): .heldEvents(appEvents.held(read))
+        case .eventExcess(let bounds): .eventExcess(appEvents.excess(bounds))
         }
     }
 

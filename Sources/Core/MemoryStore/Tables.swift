@@ -24,6 +24,7 @@ package struct Tables {
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
     var numbers = NumberTables()
+    var appEvents = AppEventTables()
     private var lastCallNumber: Int64 = 0
     /// The number of times that the store was opened and not closed cleanly, since the count was last reset; an open
     /// store counts until it is closed.
@@ -68,6 +69,12 @@ package struct Tables {
         case .revoked(let user, let moment): revocations[user] = moment
         case .numbers(let change): numbers.keep(change)
         case .removalsForgotten(let moment): numbers.forgetRemovals(before: moment)
+        case .appEvent(let event): appEvents.keep(event)
+        case .eventEndpoint(let endpoint): appEvents.keep(endpoint)
+        case .eventEndpointRemoved(let url): appEvents.remove(url)
+        case .eventHeld(let held): appEvents.hold(held)
+        case .eventReleased(let url, let position): appEvents.release(url, position)
+        case .eventsForgotten(let position, let keepsHeld): appEvents.forget(upTo: position, keepsHeld: keepsHeld)
         }
     }
 
@@ -117,6 +124,7 @@ package struct Tables {
         state.doNotDisturb = doNotDisturb
         state.revocations = revocations
         state.numbers = numbers.stored
+        state.events = appEvents.stored
         state.lastCallNumber = lastCallNumber
         state.lastCallAt = rows.values.compactMap(\.call).max { $0.number.rawValue < $1.number.rawValue }?.startedAt
         state.uncleanStarts = uncleanStarts

@@ -89,7 +89,8 @@ extension Switchboard {
                 continue
             case .entry(let call, _), .event(let call, _), .logForgotten(let call): number = call
             case .historyForgotten, .device, .deviceRemoved, .blocked, .unblocked, .doNotDisturb, .revoked, .schedule,
-                .scheduleRemoved, .numbers, .removalsForgotten, .uncleanStartsForgotten:
+                .scheduleRemoved, .numbers, .removalsForgotten, .uncleanStartsForgotten, .appEvent, .eventEndpoint,
+                .eventEndpointRemoved, .eventHeld, .eventReleased, .eventsForgotten:
                 continue
             }
             if seen.insert(number).inserted, let call = calls[number] { tags.append(call.tag) }

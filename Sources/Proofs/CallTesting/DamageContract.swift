@@ -6,7 +6,7 @@ import Storing
 /// an operator's SQL may have put there.
 package enum DamageContract {
     /// All cases.
-    package static let cases: [ReaderContract.Case] = integers.flatMap(damaging) + words + repairs
+    package static let cases: [ReaderContract.Case] = integers.flatMap(damaging) + words + repairs + eventRepairs
 
     /// The cases of truth values, for a database that stores them as integers.
     package static let flags: [ReaderContract.Case] = flagColumns.flatMap(damaging)
@@ -17,9 +17,11 @@ package enum DamageContract {
             ("call", "number epoch started_at ring_until answered_at active_at ended_at"),
             ("entry", "call seq at mark digest"), ("event", "position call at"), ("meta", "value"),
             ("directory", "list number version removed_at"),
+            ("app_event", "position incarnation at call number total"),
         ].flatMap { table, columns in columns.split(separator: " ").map { "\(table).\($0)" } }
         + names(Tables.devices, .integer) + names(Tables.schedules, .integer) + names(Tables.blocks, .integer)
         + names(Tables.doNotDisturb, .integer) + names(Tables.revocations, .integer)
+        + names(Tables.eventEndpoints, .integer) + names(Tables.heldEvents, .integer)
 
     private static let flagColumns =
         ["call.has_video", "call.log_kept"] + names(Tables.devices, .flag) + names(Tables.schedules, .flag)
@@ -51,6 +53,7 @@ package enum DamageContract {
                 try expectSane(state)
                 // A start reads an ended call's row only in part, and the rest on request.
                 for end in state.ended { _ = try bench.query(.log(end.identity.number)) }
+                try readEvents(bench)
                 let isTold =
                     state.damages.contains { $0.table == names[0] && $0.column == names[1] }
                     || bench.reports.now.reported.contains("damaged \(name)")
@@ -72,11 +75,30 @@ package enum DamageContract {
         for device in try reader.devices(of: Sample.bob) { try expectSane(device, Tables.devices) }
     }
 
+    /// Reads the events for the app's backend, as the server does while it runs.
+    private static func readEvents(_ bench: StoreBench) throws {
+        for event in try bench.events() {
+            let position = event.position.rawValue
+            try expect(StorableRange.numbers.contains(position) && isSane(event.at), "the event \(event)")
+        }
+        for choice in [HeldRead.Choice.after(.start), .retries] {
+            for held in try bench.heldEvents("https://app.example/", choice) {
+                let isPossible = held.held.state.retryAt.map(isSane) ?? true
+                try expect(isPossible && isSane(held.held.since), "the held event \(held)")
+            }
+        }
+        for bytes in [0, Int64.max] { _ = try bench.excess(before: 1, bytes: bytes) }
+    }
+
     /// Begins another call, ends it, and checks that it is found again.
     private static func goOn(_ storage: any ReaderContract.Storage, _ bench: StoreBench, after last: Int64) throws {
         var next = Sample.call(last + 1)
         next.session.startedAt = now
-        try bench.save([.call(next), .event(next.number, Sample.event("later"))])
+        let position = try bench.page().readUpTo.next.rawValue
+        try bench.save([
+            .call(next), .event(next.number, Sample.event("later")), .appEvent(Sample.appEvent(position)),
+        ])
+        try expect(try bench.events().last?.position.rawValue, position, "the newest event")
         next.session.ending = CallSession.Ending(reason: .hangup, at: now)
         try bench.save([.call(next), .uncleanStartsForgotten])
         try expect(try bench.history(Sample.bob).first?.number, next.number, "the newest call")
@@ -165,6 +187,64 @@ package enum DamageContract {
         },
     ]
 
+    private static let eventRepairs: [ReaderContract.Case] = [
+        ReaderContract.Case("a row of an event or an endpoint that cannot be read is left out and reported") {
+            storage,
+            bench in
+            for damage in [
+                "app_event SET type = 'moon'", "app_event SET \"user\" = ''", "held_event SET state = 'moon'",
+                "app_event SET data = substr(data, 1, 5)", "app_event SET data = substr(data, 1, 0)",
+            ] {
+                try fill(bench, isLive: true)
+                try storage.execute("UPDATE \(damage)")
+                try bench.open()
+                let table = damage.hasPrefix("app") ? "app_event" : "held_event"
+                _ = (try bench.page(), try bench.heldEvents("https://app.example/", .after(.start)))
+                let reported = bench.reports.now.reported.filter { $0.hasPrefix("damaged") }
+                try expect(reported.count == 1 && reported[0].hasPrefix("damaged \(table)."), "\(damage): \(reported)")
+                bench.close()
+                try storage.execute("DELETE FROM app_event; DELETE FROM held_event; DELETE FROM event_endpoint")
+            }
+        },
+        ReaderContract.Case("an impossible sum of the events' bytes deletes nothing, and is counted anew") {
+            storage,
+            bench in
+            try fill(bench, isLive: true)
+            try bench.open()
+            try bench.save((2...9).map { .appEvent(Sample.appEvent($0)) })
+            try bench.save([.eventsForgotten(upTo: EventPosition(rawValue: 3), keepsHeld: false)])
+            let deleted = "DELETE FROM meta WHERE name = 'event_bytes_deleted'; INSERT INTO meta (name, value)"
+            for damage in [
+                "UPDATE app_event SET total = \(Int64.max)", "UPDATE app_event SET total = -1",
+                "\(deleted) VALUES ('event_bytes_deleted', \(Int64.max))",
+                "\(deleted) VALUES ('event_bytes_deleted', 1000000)",
+            ] {
+                bench.close()
+                try storage.execute(damage)
+                let damages = try bench.open().damages
+                try expect(
+                    damages.count == (damage.contains("1000000") ? 0 : 1),
+                    "the damages of \(damage): \(damages)"
+                )
+                try expect(try bench.excess(bytes: 1_800), EventExcess(upTo: nil), "what is too much after \(damage)")
+                let excess = EventExcess(upTo: EventPosition(rawValue: 4), lostCount: 1)
+                try expect(try bench.excess(bytes: 1_799), excess, "what is too much of less")
+            }
+        },
+        ReaderContract.Case("an impossible incarnation is replaced by the time of the opening") { storage, bench in
+            try fill(bench, isLive: true)
+            for value in [0, 1 << 32, Int64.min] {
+                try storage.execute(
+                    "DELETE FROM meta WHERE name = 'event_incarnation'; INSERT INTO meta VALUES ('event_incarnation', \(value))"
+                )
+                let state = try bench.open()
+                try expect(Int64(state.events.incarnation.rawValue), now.milliseconds / 1_000, "the incarnation")
+                try expect(state.damages.map(\.row), ["event_incarnation"], "the damages")
+                bench.close()
+            }
+        },
+    ]
+
     // MARK: Fixtures and checks
 
     /// The moment at which the bench opens its stores.
@@ -178,6 +258,10 @@ package enum DamageContract {
         (call.session.startedAt, call.session.ringUntil) = (past, now)
         (call.session.answeredAt, call.session.activeAt) = (past, past)
         call.session.ending = isLive ? nil : CallSession.Ending(reason: .hangup, at: past)
+        var held = Sample.held("https://app.example/", 1, .retry(at: now))
+        (held.since, held.attempts) = (past, 1)
+        var endpoint = EventEndpoint(url: held.url, settledUpTo: EventPosition(rawValue: 1), parkedCount: 1)
+        endpoint.stoppedAt = past
         let number = NumberRow(number: Sample.phone(821_012_345_678), version: 2)
         let counters = NumberState(version: 2, oldest: 1, count: 1)
         try bench.save([
@@ -187,6 +271,7 @@ package enum DamageContract {
             .revoked(Sample.carol, before: past),
             .numbers(NumberChange(owner: nil, list: .identities, rows: [number], state: counters)),
             .numbers(NumberChange(owner: Sample.bob, list: .blocks, rows: [number], state: counters)),
+            .appEvent(Sample.appEvent(1)), .eventEndpoint(endpoint), .eventHeld(held),
         ])
         bench.close()
     }

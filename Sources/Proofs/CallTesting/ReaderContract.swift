@@ -174,6 +174,30 @@ package enum ReaderContract {
             try bench.save([.device(device)])
             try expect(try reader.registeredKinds(), [.web], "a browser")
         },
+        Case("events are read, with their endpoints and what is held for them") { storage, bench in
+            try bench.open()
+            let events = [Sample.appEvent(1), Sample.appEvent(2, .deviceRemoved, call: nil)]
+            let held = Sample.held("a", 2, call: nil, .parked)
+            try bench.save(
+                events.map { .appEvent($0) } + [
+                    .eventEndpoint(
+                        EventEndpoint(url: "a", settledUpTo: EventPosition(rawValue: 2), parkedCount: 1)
+                    ),
+                    .eventHeld(held),
+                ]
+            )
+            let reader = try storage.makeReader()
+            let stored = try reader.storedEvents()
+            try expect(stored.newest, EventPosition(rawValue: 2), "the newest event")
+            try expect(stored.endpoints.map(\.url), ["a"], "the endpoints")
+            try expect(stored.endpoints.map(\.parkedCount), [1], "the number of parked events")
+            try expect(try reader.events(EventRead(after: .start, count: 9)).events, events, "the events")
+            try expect(
+                try reader.heldEvents(HeldRead(url: "a", .parked(after: .start), count: 9)),
+                [HeldContent(held: held, event: events[1])],
+                "the parked events"
+            )
+        },
         Case("impossible values are replaced or left out, and reported once") { storage, bench in
             try bench.open()
             try bench.save([.call(Sample.call(1)), .call(Sample.call(2))])

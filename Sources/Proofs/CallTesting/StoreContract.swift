@@ -47,5 +47,5 @@ package enum StoreContract {
 
     /// All cases.
     package static let cases: [Case] =
-        keeping + schedules + replacing + reporting + forgetting + querying + numbers + restarting + epochs
+        keeping + schedules + replacing + reporting + forgetting + querying + numbers + restarting + epochs + appEvents
 }

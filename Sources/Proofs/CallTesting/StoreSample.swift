@@ -38,6 +38,12 @@ package enum StoreSample {
         state.version = 4
         let blocked = [1, 7].map { NumberRow(number: Sample.phone($0), version: 4) }
         changes.append(.numbers(NumberChange(owner: Sample.carol, list: .blocks, rows: blocked, state: state)))
+        changes += (1...3).map { .appEvent(Sample.appEvent($0, .callEnded, call: $0 == 2 ? nil : $0)) }
+        changes += [
+            .eventEndpoint(EventEndpoint(url: "https://a.example/", settledUpTo: EventPosition(rawValue: 2))),
+            .eventHeld(Sample.held("https://a.example/", 1, call: 1, .retry(at: Sample.moment(7)))),
+            .eventHeld(Sample.held("https://a.example/", 2, call: nil, .parked)),
+        ]
         return changes
     }()
 

@@ -17,6 +17,7 @@ struct ChangeBatch {
     private var calls = CallRows()
     private var entries = EntryRows()
     private var events = EventRows()
+    private var appEvents = AppEventRows()
     private var forgottenLogs: [CallNumber] = []
 
     /// Appends a change.
@@ -36,9 +37,24 @@ struct ChangeBatch {
         case .logForgotten(let call): forgottenLogs.append(call)
         case .numbers(let change): steps += change.steps
         case .removalsForgotten(let moment): add(NumberChange.forgetRemovals) { $0.add(moment.milliseconds) }
+        case .appEvent(let event): appEvents.append(event)
+        case .eventEndpoint, .eventEndpointRemoved, .eventHeld, .eventReleased, .eventsForgotten:
+            appendSteps(of: change)
         default:
             if case .historyForgotten = change { asksToForget = true }
             guard let (sql, values) = Connection.statements.cold.statement(for: change) else { return }
+            steps.append(Connection.Step(sql, values))
+        }
+    }
+
+    /// Appends the statements of a change of what is stored beside the events for the app's backend.
+    private mutating func appendSteps(of change: Change) {
+        if case .eventsForgotten = change {
+            // Events of this batch may be among those to be deleted, and the newest one never is.
+            flush()
+            steps.append(Connection.Step(Connection.useIndexes))
+        }
+        for (sql, values) in Connection.statements.appEvents.steps(for: change) ?? [] {
             steps.append(Connection.Step(sql, values))
         }
     }
@@ -54,6 +70,7 @@ struct ChangeBatch {
         if let step = calls.makeStep() { steps.append(step) }
         if let step = entries.makeStep() { steps.append(step) }
         if let step = events.makeStep() { steps.append(step) }
+        if let step = appEvents.makeStep() { steps.append(step) }
         guard !forgottenLogs.isEmpty else { return }
         var numbers = Column<Int64>()
         for number in forgottenLogs { numbers.append(number.rawValue) }

@@ -28,6 +28,7 @@ extension Connection: SQLSession {
             parameter: "$",
             replacesRows: false,
             greatest: "greatest",
+            position: "strpos",
             hasLog: "log_kept",
             hasUninformedLegs: "position(convert_to('\(LegText.uninformed)', 'UTF8') IN legs) > 0"
         ),
@@ -93,12 +94,14 @@ extension Connection: SQLSession {
     ///
     /// It takes them while it does not know the table: after a million names were written, and before autovacuum has come,
     /// a page took 385 ms with a bitmap scan and a sort, and 3 ms along the index. A plan that is kept from the time when
-    /// the table was empty is worse: a comparison took more than ten seconds.
-    private static let useIndexes = SQL(
+    /// the table was empty is worse: a comparison took more than ten seconds. Each row of a join is looked up, because a
+    /// join by order or by hash would read a whole table.
+    static let useIndexes = SQL(
         "use indexes",
         """
         SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
             set_config('enable_sort', 'off', true), set_config('jit', 'off', true),
+            set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
             set_config('plan_cache_mode', 'force_custom_plan', true)
         """
     )

@@ -9,11 +9,14 @@ package struct DatabaseImport {
     package let uncleanStarts: Int
     /// The highest call number that the other store has ever used.
     package let lastCallNumber: Int64
+    /// The incarnation of the other store.
+    package let incarnation: EventIncarnation
     /// Passes the records to a closure, as changes in an order in which they can be committed.
     package typealias Source = ((Change) throws(StoreFailure) -> Void) throws(StoreFailure) -> Void
 
     /// An import with the counters that guard numbers after a crash.
-    package init(uncleanStarts: Int, lastCallNumber: Int64) {
+    package init(uncleanStarts: Int, lastCallNumber: Int64, incarnation: EventIncarnation = .first) {
+        self.incarnation = incarnation
         self.uncleanStarts = uncleanStarts
         self.lastCallNumber = lastCallNumber
     }
@@ -81,7 +84,11 @@ package struct DatabaseImport {
         do throws(PostgresError) {
             let starts = options.parameters { $0.add(Int64(uncleanStarts)) }
             let last = options.parameters { $0.add(lastCallNumber) }
-            try connection.run([Connection.Step(Self.addStarts, starts), Connection.Step(Self.raiseNumber, last)])
+            let number = options.parameters { $0.add(Int64(incarnation.rawValue)) }
+            try connection.run([
+                Connection.Step(Self.addStarts, starts), Connection.Step(Self.raiseNumber, last),
+                Connection.Step(Self.setIncarnation, number),
+            ])
         } catch { throw StoreFailure(error, options) }
         do throws(PostgresError) { _ = try connection.run(OwnerTable.commit) } catch {
             let failure = StoreFailure(error, options)
@@ -121,6 +128,8 @@ package struct DatabaseImport {
             WHEN EXISTS (SELECT FROM call) THEN 'calls' WHEN EXISTS (SELECT FROM device) THEN 'devices'
             WHEN EXISTS (SELECT FROM block) THEN 'blocks' WHEN EXISTS (SELECT FROM revocation) THEN 'revocations'
             WHEN EXISTS (SELECT FROM schedule) THEN 'schedules'
+            WHEN EXISTS (SELECT FROM app_event) THEN 'events for the app''s backend'
+            WHEN EXISTS (SELECT FROM event_endpoint) THEN 'endpoints of the app''s backend'
             WHEN EXISTS (SELECT FROM directory) THEN 'numbers of a call directory'
             WHEN EXISTS (SELECT FROM do_not_disturb) THEN 'users with do-not-disturb' ELSE '' END
         """
@@ -131,6 +140,13 @@ package struct DatabaseImport {
         "add unclean starts",
         """
         UPDATE meta SET value = least(value + $1, \(StorableRange.counts.upperBound)) WHERE name = 'crashes'
+        """
+    )
+    private static let setIncarnation = SQL(
+        "set the incarnation",
+        """
+        INSERT INTO meta (name, value) VALUES ('event_incarnation', $1)
+        ON CONFLICT (name) DO UPDATE SET value = greatest(meta.value, excluded.value)
         """
     )
     private static let raiseNumber = SQL(

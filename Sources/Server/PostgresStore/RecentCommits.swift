@@ -50,6 +50,7 @@ extension WriterQueue.Commit {
             switch change {
             case .entry(_, let entry): sum + 256 + entry.object.count
             case .call, .device: sum + 1_024
+            case .appEvent(let event): sum + 256 + event.data.count
             default: sum + 160
             }
         }

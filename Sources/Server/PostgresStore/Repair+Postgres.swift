@@ -4,7 +4,8 @@ import Postgres
 import Storing
 
 extension Repair<Connection> {
-    /// Repairs the impossible values in one transaction, whose first statement is the fence.
+    /// Repairs the impossible values in one transaction, whose first statement is the fence, and begins a new
+    /// incarnation of the events for the app's backend if the database was restored from a backup.
     ///
     /// The claim has already repaired the count of unclean starts; `finished(_:uncleanStarts:)` records whether it was
     /// impossible.
@@ -14,10 +15,12 @@ extension Repair<Connection> {
         damages: DamageLog,
         now: Moment
     ) throws(PostgresError) {
+        let identity = try DatabaseIdentity(of: connection)
         var steps = [Connection.Step(OwnerTable.begin), fence]
         for step in try Repair(connection, damages: damages, now: now).find() {
             steps.append(Connection.Step(step.text, step.values))
         }
+        steps += identity.steps(at: now)
         try connection.run(steps + [Connection.Step(advancePositions), Connection.Step(OwnerTable.commit)])
     }
 

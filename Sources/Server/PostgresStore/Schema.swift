@@ -14,7 +14,7 @@ enum Schema {
     /// The version of the schema after all migrations.
     static var version: Int64 { Int64(migrations.count) }
 
-    static let migrations = [version1, version2, version3, version4, version5, version6]
+    static let migrations = [version1, version2, version3, version4, version5, version6, version7]
 
     /// The key of the advisory lock under which the tables are created and migrated ("ringline" in ASCII).
     static let lock = Int64(bitPattern: 0x7269_6E67_6C69_6E65)
@@ -237,6 +237,8 @@ enum Schema {
     )
 
     private static let version6 = SQL("schema 6", "\(schedules)\n\(directory)")
+
+    private static let version7 = SQL("schema 7", appEvents)
 
     /// Creates the schema and its tables if they are missing, runs the migrations that are missing, and checks the
     /// version of the schema.

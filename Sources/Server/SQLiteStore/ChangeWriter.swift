@@ -29,7 +29,12 @@ struct ChangeWriter {
         case .logForgotten(let call): try forgetLog(of: call)
         case .numbers(let change): try write(change)
         case .removalsForgotten(let moment): try forgetRemovals(before: moment)
+        case .appEvent(let event): try write(event)
         default:
+            if let steps = Connection.statements.appEvents.steps(for: change) {
+                for step in steps { try connection.statement(step.text, step.values).run() }
+                return
+            }
             guard let (sql, values) = Connection.statements.cold.statement(for: change) else { return }
             try connection.statement(sql, values).run()
         }

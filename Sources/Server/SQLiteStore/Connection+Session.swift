@@ -29,6 +29,7 @@ extension Connection: SQLSession {
             parameter: "?",
             replacesRows: true,
             greatest: "max",
+            position: "instr",
             hasLog: "log_kept = 1",
             hasUninformedLegs: "instr(legs, '\(LegText.uninformed)') > 0"
         ),

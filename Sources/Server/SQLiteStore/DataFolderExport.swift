@@ -13,6 +13,9 @@ package final class DataFolderExport {
     /// The highest call number ever used; 0 if there was no call.
     package let lastCallNumber: Int64
 
+    /// The incarnation of the events for the app's backend.
+    package let incarnation: EventIncarnation
+
     private let lock: DataFolder.Lock?
     private let reader: DataFolderReader
     private let now: Moment
@@ -32,6 +35,7 @@ package final class DataFolderExport {
         reader = try DataFolderReader(of: folder, named: path, connect: DataFolderReader.connect(toUnused:))
         self.now = now
         (uncleanStarts, lastCallNumber) = try Self.counters(reader)
+        incarnation = try Self.incarnation(reader, at: now)
     }
 
     deinit { withExtendedLifetime(lock) {} }
@@ -44,6 +48,7 @@ package final class DataFolderExport {
             let numbers = try readCalls(take)
             try readEvents(of: numbers, take)
             try readUsers(take)
+            try readAppEvents(take)
         } catch let failure as StoreFailure {
             throw failure
         } catch let error as SQLiteError {
@@ -54,8 +59,8 @@ package final class DataFolderExport {
     /// Returns the impossible values that were found so far, each once.
     package func takeDamages() -> [DamagedValue] { reader.takeDamages() }
 
-    private var queries: QueryRunner<Connection> { reader.queries }
-    private var rows: RowReader { queries.reader }
+    var queries: QueryRunner<Connection> { reader.queries }
+    var rows: RowReader { queries.reader }
 
     /// - Returns: The numbers of the calls.
     private func readCalls(_ take: (Change) throws(StoreFailure) -> Void) throws -> Set<Int64> {
@@ -148,7 +153,7 @@ package final class DataFolderExport {
         text: "SELECT number, label, version, removed_at, owner, list FROM directory ORDER BY owner, list, number"
     )
 
-    private func each(_ sql: SQLText, _ body: (Statement) throws -> Void) throws {
+    func each(_ sql: SQLText, _ body: (Statement) throws -> Void) throws {
         let rows = try queries.session.statement(sql, [])
         defer { rows.reset() }
         while try rows.step() { try body(rows) }

@@ -60,13 +60,20 @@ private struct Restoration {
     ///
     /// A client that has seen one of them reads the whole list again. Otherwise it would be told only of the changes after
     /// its version as soon as the versions have come up to it, and keep what the restoration has taken back.
+    ///
+    /// For the same reason a new incarnation of the events for the app's backend begins (`EventIncarnation`): the events
+    /// that were written since the backup was made are lost, and their positions are used again.
     private static let skipVersions = SQL(
         "skip versions",
         """
         INSERT INTO meta (name, value) VALUES ('directory_version', 0) ON CONFLICT (name) DO NOTHING;
         UPDATE meta SET value = value + 4294967296 WHERE name = 'directory_version';
         INSERT OR REPLACE INTO meta (name, value)
-        SELECT 'directory_oldest', value FROM meta WHERE name = 'directory_version'
+        SELECT 'directory_oldest', value FROM meta WHERE name = 'directory_version';
+        INSERT INTO meta (name, value) VALUES ('event_incarnation', \(EventIncarnation.first.rawValue))
+        ON CONFLICT (name) DO NOTHING;
+        UPDATE meta SET value = max(value + 1, CAST(strftime('%s', 'now') AS INTEGER))
+        WHERE name = 'event_incarnation'
         """
     )
 

@@ -12,7 +12,7 @@ import SQLite
 /// - `crashes` counts the openings that no clean close followed, the present opening included; a reset sets it to 1.
 /// - `last_call_number` is the highest number of the deleted calls; the numbers of the other calls are in `call`.
 enum Schema {
-    static let migrations = Migrations([version1, version2, version3, version4, version5])
+    static let migrations = Migrations([version1, version2, version3, version4, version5, version6])
 
     private static let version1 = SQL(
         "schema 1",
@@ -158,4 +158,6 @@ enum Schema {
     )
 
     private static let version5 = SQL("schema 5", "\(schedules);\n\(directory)")
+
+    private static let version6 = SQL("schema 6", appEvents)
 }

@@ -278,7 +278,7 @@ struct PostgresOwnershipRegisterTests {
         try schema.execute("UPDATE secret SET value = '\\x01'")
         #expect(try failure().contains("has 1 bytes instead of 32"))
         try schema.execute("UPDATE schema_version SET version = 9")
-        #expect(try failure().contains("newer ringline (schema 9, this one knows 6)"))
+        #expect(try failure().contains("newer ringline (schema 9, this one knows 7)"))
     }
 
     @Test("While the database cannot be reached the opening waits, says so once, and can be ended")

@@ -95,7 +95,7 @@ struct PostgresStoreFailureTests {
     func newer() throws {
         #expect(try failure { _ in }.isEmpty)
         try schema.execute("UPDATE schema_version SET version = 9")
-        #expect(try failure { _ in }.contains("newer ringline (schema 9, this one knows 6)"))
+        #expect(try failure { _ in }.contains("newer ringline (schema 9, this one knows 7)"))
     }
 
     @Test("A server is refused while another owns the database; one that waits claims it after the release")

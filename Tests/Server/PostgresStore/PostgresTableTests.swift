@@ -19,6 +19,8 @@ struct PostgresTableTests {
         try check(Tables.blocks, connection)
         try check(Tables.doNotDisturb, connection)
         try check(Tables.revocations, connection)
+        try check(Tables.eventEndpoints, connection)
+        try check(Tables.heldEvents, connection)
     }
 
     private func check<Record>(_ table: RecordTable<Record>, _ connection: Connection) throws {

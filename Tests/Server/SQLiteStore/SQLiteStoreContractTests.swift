@@ -60,7 +60,7 @@ final class TemporaryDataFolder: StoreContract.Storage {
 }
 
 extension TemporaryDataFolder: ReaderContract.Storage {
-    var version: Int { 5 }
+    var version: Int { 6 }
 
     func makeReader() throws -> any StoreReader { try SQLiteCallStore.reader(of: path) }
 

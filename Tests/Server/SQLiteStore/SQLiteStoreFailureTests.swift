@@ -176,7 +176,7 @@ struct SQLiteStoreFailureTests {
         bytes[63] = 9
         try bytes.write(to: URL(filePath: file))
         let message = try #require(failure(at: folder.path))
-        #expect(message.contains(file) && message.contains("newer ringline (schema 9, this one knows 5)"))
+        #expect(message.contains(file) && message.contains("newer ringline (schema 9, this one knows 6)"))
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(of: folder.path) }
     }
 

@@ -20,6 +20,8 @@ struct SQLiteTableTests {
         try check(Tables.blocks)
         try check(Tables.doNotDisturb)
         try check(Tables.revocations)
+        try check(Tables.eventEndpoints)
+        try check(Tables.heldEvents)
     }
 
     private func check<Record>(_ table: RecordTable<Record>) throws {

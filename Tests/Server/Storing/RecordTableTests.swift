@@ -12,6 +12,7 @@ struct RecordTableTests {
             parameter: Character(parameter),
             replacesRows: replaces,
             greatest: "max",
+            position: "instr",
             hasLog: "log_kept",
             hasUninformedLegs: "false"
         )
@@ -44,6 +45,15 @@ struct RecordTableTests {
         try check(Tables.blocks, BlockRecord(by: Sample.bob, blocked: Sample.alice, at: moment), missing: [])
         try check(Tables.doNotDisturb, UserMoment(Sample.bob, moment), missing: [])
         try check(Tables.revocations, UserMoment(Sample.bob, moment), missing: [])
+        let endpoint = EventEndpoint(
+            url: "u",
+            settledUpTo: EventPosition(rawValue: 7),
+            stoppedAt: moment,
+            parkedCount: 2
+        )
+        try check(Tables.eventEndpoints, endpoint, missing: [])
+        try check(Tables.heldEvents, Sample.held("u", 7, .retry(at: moment)), missing: [])
+        try check(Tables.heldEvents, Sample.held("u", 7, call: nil, .parked), missing: ["call", "retry_at"])
         let bare = Sample.schedule("daily")
         let optional: Set = ["display_name", "handle", "handle_type", "data", "every", "times"]
         try check(Tables.schedules, bare, missing: optional.union(["next", "occurrence", "again", "last_occurrence"]))

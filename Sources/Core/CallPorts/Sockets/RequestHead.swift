@@ -1,7 +1,7 @@
 /// The head of one HTTP request or WebSocket upgrade.
 ///
 /// On a link between nodes it travels without the parts that only the edge needs: ``acceptEncoding``, ``ifNoneMatch``,
-/// ``requestedHeaders``, ``idempotencyKey``, ``listener`` and ``peerAddress``.
+/// ``requestedHeaders``, ``idempotencyKey``, ``furtherHeaders``, ``listener`` and ``peerAddress``.
 package struct RequestHead: Equatable, Sendable {
     /// `GET`, `POST`, `PUT`, `DELETE`, `PATCH`, `OPTIONS` or `HEAD`.
     package var method: String
@@ -31,6 +31,8 @@ package struct RequestHead: Equatable, Sendable {
     package var requestedHeaders: [String] = []
     /// `Idempotency-Key`.
     package var idempotencyKey: String?
+    /// The headers that the server was told to read besides these.
+    package var furtherHeaders: [HTTPField] = []
     /// The subprotocols offered in `Sec-WebSocket-Protocol`, in order.
     package var protocols: [String]
     /// Whether the request came over TLS.
@@ -47,6 +49,11 @@ package struct RequestHead: Equatable, Sendable {
     /// Returns the first query parameter of this name.
     package func parameter(_ name: String) -> String? {
         query.first { $0.name == name }?.value
+    }
+
+    /// Returns the first of ``furtherHeaders`` of this name, which is in lower case.
+    package func furtherHeader(_ name: String) -> String? {
+        furtherHeaders.first { $0.name == name }?.value
     }
 
     /// Creates a head of these parts.

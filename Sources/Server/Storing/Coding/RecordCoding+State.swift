@@ -6,8 +6,8 @@ import JSON
 /// The parts of a call that are stored in one column, `state`.
 ///
 /// These parts are: the devices that answered and declined; whether each side holds the call or mutes its media;
-/// whether the call is waiting or silenced; the results of its pushes; and the signals that must be recognized when
-/// they come again.
+/// whether the call is waiting or silenced; the results of its pushes; the signals that must be recognized when they come
+/// again; and which events for the app's backend it has.
 extension CallRecord {
     /// The text of the column.
     package var stateText: String {
@@ -56,6 +56,10 @@ extension CallRecord {
             json.name("descriptions")
             json.value(descriptions.map(\.storedText).joined(separator: "\n"))
         }
+        if let events {
+            json.name("events")
+            json.value(events.stored)
+        }
         json.endObject()
         return String(decoding: json.bytes, as: UTF8.self)
     }
@@ -73,6 +77,7 @@ extension CallRecord {
             case "callee": record.session.calleeMedia = Self.media(value)
             case "ring": record.readRing(value)
             case "waiting": record.isWaiting = true
+            case "events": record.events = object.integer(member).flatMap(CallEvents.init(stored:))
             case "silenced": record.wasSilencedByDoNotDisturb = true
             case "ends": record.ends = AcceptedSignal.lines(value, areEnds: true)
             case "descriptions": record.descriptions = AcceptedSignal.lines(value, areEnds: false)

@@ -29,11 +29,20 @@ extension QueryRunner {
         try session.readLargeTable(statements.blockedNumbers) {
             if let (user, number) = reader.blockedNumber($0) { state.numbers.blocked[user, default: []].insert(number) }
         }
+        state.events = try storedEvents()
         try session.read(statements.lastCall, []) {
             state.lastCallNumber = $0.int64(0)
             state.lastCallAt = $0.isNull(1) ? nil : Moment(milliseconds: $0.int64(1))
         }
         return state
+    }
+
+    /// Returns what a start needs of the events for the app's backend: none of the events themselves.
+    package func storedEvents() throws(Failure) -> StoredEvents {
+        let appEvents = statements.appEvents
+        var events = try read(appEvents.stored, []) { RowReader.storedEvents($0) }.first ?? StoredEvents()
+        events.endpoints = try read(appEvents.endpoints.all, []) { reader.record(Tables.eventEndpoints, $0) }
+        return events
     }
 
     /// Returns the counters of the call directory.

@@ -40,6 +40,9 @@ package struct QueryRunner<Session: SQLSession> {
         case .numberChanges(let owner, let rows):
             let (stored, count) = try session.names(of: owner, among: rows, reader)
             return .numberChanges(NumberComparison(of: rows, with: stored, count: count))
+        case .events(let read): return .events(try events(read))
+        case .heldEvents(let read): return .heldEvents(try heldEvents(read))
+        case .eventExcess(let bounds): return .eventExcess(try excess(bounds))
         }
     }
 
@@ -174,6 +177,21 @@ extension SQLReader {
     /// Returns the kinds of push for which a device has a token; see `StoreReader.registeredKinds()`.
     package func registeredKinds() throws(StoreFailure) -> Set<PushKind> {
         try read(Session.statements.registeredKinds, []) { RowReader.kinds($0) }.first ?? []
+    }
+
+    /// Returns what a start needs of the events; see `StoreReader.storedEvents()`.
+    package func storedEvents() throws(StoreFailure) -> StoredEvents {
+        try reading { queries throws(Session.Failure) in try queries.storedEvents() }
+    }
+
+    /// Returns a page of events; see `StoreReader.events(_:)`.
+    package func events(_ read: EventRead) throws(StoreFailure) -> EventPage {
+        try reading { queries throws(Session.Failure) in try queries.events(read) }
+    }
+
+    /// Returns held events; see `StoreReader.heldEvents(_:)`.
+    package func heldEvents(_ read: HeldRead) throws(StoreFailure) -> [HeldContent] {
+        try reading { queries throws(Session.Failure) in try queries.heldEvents(read) }
     }
 
     /// Returns the invalid values that were read so far; see `StoreReader.takeDamages()`.

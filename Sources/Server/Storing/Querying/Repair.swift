@@ -12,14 +12,14 @@ import CallPorts
 package struct Repair<Session: SQLSession> {
     private let session: Session
     private let damages: DamageLog
-    private let now: SQLValue
+    private let now: Moment
 
     /// A search on a connection at a moment, which replaces moments that cannot be known.
     package init(_ session: Session, damages: DamageLog, now: Moment) {
         let range = StorableRange.moments
         self.session = session
         self.damages = damages
-        self.now = .integer(min(max(now.milliseconds, range.lowerBound), range.upperBound))
+        self.now = Moment(milliseconds: min(max(now.milliseconds, range.lowerBound), range.upperBound))
     }
 
     /// Records the values, and changes nothing.
@@ -34,16 +34,17 @@ package struct Repair<Session: SQLSession> {
                 UPDATE call SET ended_at = CASE WHEN started_at BETWEEN \(low) AND \(high) THEN started_at ELSE $1 END
                 WHERE ended_at IS NOT NULL AND (ended_at < \(low) OR ended_at > \(high))
                 """
-            steps.append((statement("mend endings", text), [now]))
+            steps.append((statement("mend endings", text), [.integer(now.milliseconds)]))
         }
         if try find("revocation", "before", outside: moments, named: "\"user\"", .replaced) {
             // The right time is unknown, so all tokens of the user that were issued up to now are refused.
             let text = "UPDATE revocation SET before = $1 WHERE before NOT BETWEEN \(low) AND \(high)"
-            steps.append((statement("mend revocations", text), [now]))
+            steps.append((statement("mend revocations", text), [.integer(now.milliseconds)]))
         }
         // These rows stay in the database, but no call record is created from them.
         _ = try find("call", "number", outside: StorableRange.numbers, named: "number", .leftOut)
-        return steps
+        _ = try find("app_event", "position", outside: StorableRange.numbers, named: "position", .leftOut)
+        return steps + (try findEventSum())
     }
 
     private func findCounters() throws(Session.Failure) -> [SQLStep] {
@@ -69,9 +70,34 @@ package struct Repair<Session: SQLSession> {
             case "directory_version" where !isPossible, "directory_oldest" where !isPossible,
                 "directory_numbers" where !isPossible:
                 steps.append((mendDirectory, []))
+            case "event_incarnation" where !(1...Int64(UInt32.max)).contains(value):
+                // The right one is unknown, so a new one begins, as after a restoration.
+                let text = "UPDATE meta SET value = $1 WHERE name = 'event_incarnation'"
+                let incarnation = EventIncarnation.first.next(at: now)
+                steps.append((statement("mend incarnation", text), [.integer(Int64(incarnation.rawValue))]))
+            case "events_thinned" where !isPossible:
+                // The next search for events that can be deleted begins with the oldest one.
+                steps.append((statement("mend thinning", "DELETE FROM meta WHERE name = 'events_thinned'"), []))
+            case "event_bytes_deleted" where !isPossible: break  // its remedy is that of the sum of all events
             default: continue
             }
             damages.record(DamagedValue(table: "meta", column: "value", row: name, remedy: .replaced))
+        }
+        return steps
+    }
+
+    /// Finds an impossible sum of the bytes of all events, with which the bound on bytes might delete all of them.
+    private func findEventSum() throws(Session.Failure) -> [SQLStep] {
+        var steps: [SQLStep] = []
+        try session.read(Session.statements.appEvents.bounds.sums, []) {
+            let (total, deleted) = ($0.int64(1), $0.int64(2))
+            let isPossible = 0...StorableRange.numbers.upperBound ~= total
+            if isPossible, (0...total).contains(deleted) { return }
+            if !isPossible {
+                damages.record(DamagedValue(table: "app_event", column: "total", row: $0.text(0), remedy: .replaced))
+            }
+            let text = "DELETE FROM meta WHERE name = 'event_bytes_deleted'"
+            steps = [(Session.statements.appEvents.bounds.mendTotal, []), (statement("mend deleted bytes", text), [])]
         }
         return steps
     }

@@ -7,6 +7,8 @@ package final class StoreStatements: Sendable {
     let dialect: Dialect
     /// The statements that write one row.
     package let cold: RowStatements
+    /// The statements about events for the app's backend.
+    package let appEvents: AppEventStatements
     let history, peers, calls, callsByUUID, events, call, entries: SQLText
     let bundleIDs, registeredKinds, newestLive, newestEnded: SQLText
     /// Reads the live calls, in the order of their numbers.
@@ -23,6 +25,7 @@ package final class StoreStatements: Sendable {
     package init(_ dialect: Dialect, changeCount: String, changes: String) {
         self.dialect = dialect
         cold = RowStatements(dialect)
+        appEvents = AppEventStatements(dialect)
         history = dialect.statement("history", Self.historyText)
         peers = dialect.statement("peers", Self.peersText)
         calls = dialect.statement("calls of a name", Self.callsText("id = $1"))

@@ -20,6 +20,8 @@ package struct Dialect: Sendable {
     let replacesRows: Bool
     /// The function that returns the greatest of its arguments.
     package let greatest: String
+    /// The function that returns the position of a text in another one, from 1; 0 = it is not in it.
+    let position: String
     /// The condition that a call's log is stored, as the index `call_with_log` has it.
     package let hasLog: String
     /// The condition that the column `legs` contains `LegText.uninformed`.
@@ -30,15 +32,20 @@ package struct Dialect: Sendable {
         parameter: Character,
         replacesRows: Bool,
         greatest: String,
+        position: String,
         hasLog: String,
         hasUninformedLegs: String
     ) {
         self.parameter = parameter
         self.replacesRows = replacesRows
         self.greatest = greatest
+        self.position = position
         self.hasLog = hasLog
         self.hasUninformedLegs = hasUninformedLegs
     }
+
+    /// Returns a table in `FROM`, with the index that SQLite must take; PostgreSQL chooses by the number of its rows.
+    func table(_ name: String, by index: String) -> String { replacesRows ? "\(name) INDEXED BY \(index)" : name }
 
     /// Returns a statement whose text is written with `$1`, `$2` … as parameters.
     package func statement(_ name: String, _ text: String) -> SQLText {

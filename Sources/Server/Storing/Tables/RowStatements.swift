@@ -55,7 +55,9 @@ package final class RowStatements: Sendable {
         case .revoked(let user, let before): (revocations.write, Tables.revocations.values(UserMoment(user, before)))
         case .historyForgotten(let moment): (beginForgetting, [.integer(moment.milliseconds)])
         case .uncleanStartsForgotten: (forgetUncleanStarts, [])
-        case .call, .entry, .event, .logForgotten, .numbers, .removalsForgotten: nil
+        case .call, .entry, .event, .logForgotten, .numbers, .removalsForgotten, .appEvent, .eventEndpoint,
+            .eventEndpointRemoved, .eventHeld, .eventReleased, .eventsForgotten:
+            nil
         }
     }
 }

@@ -44,7 +44,11 @@ struct MoveCommand: ParsableCommand {
         var brought = Brought()
         do throws(StoreFailure) {
             let export = try DataFolderExport(folder: from, at: Moment(milliseconds: SystemClock.wall()))
-            let move = DatabaseImport(uncleanStarts: export.uncleanStarts, lastCallNumber: export.lastCallNumber)
+            let move = DatabaseImport(
+                uncleanStarts: export.uncleanStarts,
+                lastCallNumber: export.lastCallNumber,
+                incarnation: export.incarnation
+            )
             try move.run(into: options) { take throws(StoreFailure) in
                 try export.read { change throws(StoreFailure) in
                     brought.count(change)
@@ -86,6 +90,7 @@ struct MoveCommand: ParsableCommand {
         private var quietUsers = 0
         private var revocations = 0
         private var numbers = 0
+        private var events = 0
 
         mutating func count(_ change: Change) {
             switch change {
@@ -96,8 +101,10 @@ struct MoveCommand: ParsableCommand {
             case .doNotDisturb: quietUsers += 1
             case .revoked: revocations += 1
             case .numbers(let change): numbers += change.rows.count { $0.removedAt == nil }
+            case .appEvent: events += 1
             case .entry, .event, .logForgotten, .historyForgotten, .deviceRemoved, .unblocked, .scheduleRemoved,
-                .uncleanStartsForgotten, .removalsForgotten:
+                .uncleanStartsForgotten, .removalsForgotten, .eventEndpoint, .eventEndpointRemoved, .eventHeld,
+                .eventReleased, .eventsForgotten:
                 break
             }
         }
@@ -108,8 +115,9 @@ struct MoveCommand: ParsableCommand {
                 (liveCalls, "live call"), (endedCalls, "ended call"), (devices, "device"), (blocks, "block"),
                 (schedules, "schedule"), (quietUsers, "do-not-disturb"), (revocations, "revocation"),
             ]
-            // Most servers have no call directory.
+            // Most servers have no call directory, and no events for a backend.
             if numbers > 0 { parts.append((numbers, "number")) }
+            if events > 0 { parts.append((events, "event")) }
             return parts.map { "\($0) \($1)\($0 == 1 || $1 == "do-not-disturb" ? "" : "s")" }.joined(separator: ", ")
         }
     }

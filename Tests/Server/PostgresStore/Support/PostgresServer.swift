@@ -137,7 +137,7 @@ final class TemporarySchema: StoreContract.Storage, Sendable {
 }
 
 extension TemporarySchema: ReaderContract.Storage {
-    var version: Int { 6 }
+    var version: Int { 7 }
 
     func makeReader() throws -> any StoreReader { try DatabaseReader(options) }
 

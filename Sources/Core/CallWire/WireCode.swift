@@ -16,6 +16,8 @@ public enum WireCode: String, Sendable, CaseIterable {
     case forbidden
     /// The resource does not exist, or the requester must not learn that it does.
     case notFound = "not_found"
+    /// The events after a cursor are no longer all kept, or the cursor is from before a restoration.
+    case cursorGone = "cursor_gone"
     /// The path does not support this method.
     case methodNotAllowed = "method_not_allowed"
     /// Another device of the callee has answered the call, or there is no offer to answer.
@@ -54,6 +56,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .forbidden: 403
         case .notFound: 404
         case .methodNotAllowed: 405
+        case .cursorGone: 410
         case .alreadyAnswered, .callEnded, .callExists, .logFull: 409
         case .tooLarge: 413
         case .unsupportedMediaType: 415
@@ -71,7 +74,8 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .rateLimited, .draining, .keysUnavailable: 1
         case .storeUnavailable: 2
         case .invalidJSON, .invalidField, .unknownType, .unauthenticated, .tokenExpired, .forbidden, .notFound,
-            .methodNotAllowed, .alreadyAnswered, .callEnded, .callExists, .logFull, .tooLarge, .unsupportedMediaType,
+            .methodNotAllowed, .cursorGone, .alreadyAnswered, .callEnded, .callExists, .logFull, .tooLarge,
+            .unsupportedMediaType,
             .invalidSDP, .upgradeRequired, .internalError:
             nil
         }
@@ -88,6 +92,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .forbidden: "Forbidden"
         case .notFound: "Not found"
         case .methodNotAllowed: "Method not allowed"
+        case .cursorGone: "Cursor gone"
         case .alreadyAnswered: "Already answered"
         case .callEnded: "Call ended"
         case .callExists: "Call exists"

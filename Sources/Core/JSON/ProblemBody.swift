@@ -9,13 +9,15 @@ extension JSONWriter {
     ///   - code: the code for programs: lower case and `_`.
     ///   - message: a sentence for people.
     ///   - field: the name of the field that is missing or wrong; `nil` if no single field is.
+    ///   - member: a further member, whose value needs no escape; `nil` = none.
     /// - Returns: the body, one JSON object.
     public static func problem(
         _ status: Int,
         title: String,
         code: String,
         message: String,
-        field: String? = nil
+        field: String? = nil,
+        adding member: (name: String, value: String)? = nil
     ) -> [UInt8] {
         var json = JSONWriter()
         json.beginObject()
@@ -26,6 +28,10 @@ extension JSONWriter {
         json.name("status")
         json.value(status)
         json.problemMembers(code: code, message: message, field: field)
+        if let member {
+            json.name(member.name)
+            json.plain(member.value)
+        }
         json.endObject()
         return json.bytes
     }

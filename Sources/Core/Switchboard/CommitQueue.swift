@@ -47,7 +47,7 @@ struct DeferredOutput {
 struct CommitQueue {
     private var changes: [Change] = []
     /// The calls whose record must be stored again.
-    private var dirty: [Call] = []
+    private(set) var dirty: [Call] = []
     /// Whether the next commit is made even if it has no changes.
     private var isCommitDemanded = false
     /// The outputs that wait for a commit, oldest first.
@@ -70,7 +70,7 @@ struct CommitQueue {
     var commitsUnderWay: Int { underWay.count }
 
     /// The ticket under which changes made now will be committed.
-    private var nextTicket: Ticket { Ticket(rawValue: lastTicket.rawValue + 1) }
+    var nextTicket: Ticket { Ticket(rawValue: lastTicket.rawValue + 1) }
 
     /// The ticket of the commit that contains all changes so far.
     var ticket: Ticket { hasChanges ? nextTicket : lastTicket }

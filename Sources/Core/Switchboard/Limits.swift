@@ -36,6 +36,15 @@ enum SwitchboardLimits {
     /// The number of events that may happen before the store has read the beginning of a watched call's timeline.
     static let heldEvents = 1_024
 
+    // MARK: Events for the app's backend
+
+    /// The time after which a push service's refusal is reported again.
+    static let refusalsReportedEvery = Moment.Duration.seconds(3_600)
+    /// The number of requests that may wait for an event; further ones get an empty page at once.
+    static let feedWaits = 64
+    /// The number of reasons of refusals that are remembered: a service has some twenty.
+    static let refusalReasons = 64
+
     // MARK: Shutting down
 
     /// The number of connections that the next server is expected to accept in a second: as many as one core manages

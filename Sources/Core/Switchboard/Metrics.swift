@@ -53,6 +53,14 @@ package struct Metrics: Sendable {
     package var answerMilliseconds = Histogram(bounds: [
         500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 120_000,
     ])
+    /// Events for the app's backend, by type.
+    package var appEvents: [String: UInt64] = [:]
+    /// Events that were deleted before they were delivered.
+    package var eventsLost: UInt64 = 0
+    /// Whether there are events for the app's backend.
+    package var keepsEvents = false
+    /// The delivery to each endpoint, in the order of the setting.
+    package var endpoints: [EndpointFigures] = []
     /// Pushes sent.
     package var pushesSent: UInt64 = 0
     /// Results of pushes, by reason; `accepted` for 200, 201 and 202.

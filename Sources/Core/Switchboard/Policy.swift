@@ -98,6 +98,9 @@ package struct Policy: Sendable {
     /// It is somewhat longer than the longest ring.
     package var crashShadow = Moment.Duration.seconds(180)
 
+    /// The events for the app's backend; `nil` = none are stored or sent.
+    package var events: EventPolicy?
+
     /// Whether a change of a call's course is shown only when it is durable, and a push sent only then.
     ///
     /// Several servers that share one database need it: the loser of a take-over shows nothing that was not committed.

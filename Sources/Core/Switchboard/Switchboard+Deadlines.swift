@@ -20,6 +20,8 @@ extension Switchboard {
                     restExpired(number)
                 }
             case .poll(let id): pollTimedOut(id)
+            case .feed(let id): feedTimedOut(id)
+            case .deliveries: deliveriesDue(timerAt: timer.at)
             case .notice(let id): noticeIsDue(id)
             case .sweep: sweep()
             case .schedules: schedulesDue()
@@ -60,6 +62,7 @@ extension Switchboard {
         if precautions.crashShadow.end(at: now, calls: calls) { commits.append(.uncleanStartsForgotten) }
         limits.forgetFull(at: now)
         limitFutureRevocations()
+        forgetOldEvents()
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
         calls.forgetEndNotices()
         schedule(.sweep, at: now + SwitchboardLimits.sweepEvery)

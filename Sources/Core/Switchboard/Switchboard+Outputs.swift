@@ -37,8 +37,7 @@ extension Switchboard {
         let id = queries.register(for: purpose, in: query.lane, at: turn.now)
         metrics.queriesUnderWay[query.lane.rawValue] += 1
         // The query must see all changes so far.
-        commits.flush(at: turn.now, into: &turn.out)
-        if tracesCalls { turn.out += notes(ofCommitIn: turn.out) }
+        flushCommits()
         turn.out.append(.submit(query, id))
     }
 

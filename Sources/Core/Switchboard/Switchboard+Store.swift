@@ -10,6 +10,8 @@ extension Switchboard {
             if tracesCalls { traceCommitted(upTo: ticket) }
             commits.confirm(upTo: ticket, at: turn.now, metrics: &metrics)
             while let number = commits.takeReleasableCall() { release(number) }
+            let events = appEvents.takeDurable(upTo: commits.committed)
+            if !events.isEmpty { eventsBecameDurable(events) }
             for content in commits.sendDurable(at: turn.now, metrics: &metrics, into: &turn.out) {
                 if case .fetch(let id, let fetch) = content { respond(fetch, as: id) }
                 if case .cancelledPush(let id) = content { pushed(id, .cancelled) }
@@ -67,6 +69,11 @@ extension Switchboard {
         case (.watch(let pending), .timeline(let record, let events)):
             replayTimeline(record, events, for: pending)
         case (.watch(let pending), _): watchFailed(pending)
+        case (.delivery(let id), let result): deliveryRead(id, result)
+        case (.eventExcess, .eventExcess(let excess)): forget(excess)
+        case (.eventExcess, _): break
+        case (.feed(let id, let feed), .events(let page)): respond(page, to: feed, as: id)
+        case (.feed(let id, _), _): turn.out.append(.reply(id, Self.storeUnavailable))
         case (.peers(let user), .peers(let peers)): peersLoaded(peers, of: user)
         case (.peers(let user), _): peersLoaded(nil, of: user)
         case (.load(let number), .log(let stored)): loaded(number, stored)

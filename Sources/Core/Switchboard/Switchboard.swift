@@ -18,13 +18,12 @@ package struct Switchboard: ~Copyable {
     var connections = ConnectionRegistry()
     var calls: CallTable
     var directory: Directory
-    /// The pairs of users that have been in touch and so may see each other's presence.
-    var contacts = Contacts()
     var limits: RateLimits
     var polls: LongPolls
     var queries = PendingQueries()
     var pushes = PushDispatcher()
     var commits = CommitQueue()
+    var appEvents: AppEvents
     var precautions: StartPrecautions
     var timers = Heap<Timer>()
     var turn: Turn
@@ -58,9 +57,11 @@ package struct Switchboard: ~Copyable {
         precautions.historyHold.setClockDoubtful(!wallClock.agrees, at: now)
         precautions.dateHold.setSteady(wallClock.isSteady, at: now)
         metrics.numbers = stored.numbers.state.count
+        appEvents = AppEvents(policy.events, stored, startedAt: now)
         for damage in stored.damages { noteDamage(damage) }
         for kept in stored.calls { restore(kept) }
         restAtStart(stored.ended)
+        beginDeliveries(stored)
         restoreSchedules()
         if let age = precautions.historyHold.oddAge { turn.out.append(.note(.oddClock(age))) }
         limitFutureRevocations()
@@ -101,6 +102,7 @@ package struct Switchboard: ~Copyable {
         case .abandoned(let id): abandoned(id)
         case .stored(let report): stored(report)
         case .pushed(let id, let result): pushed(id, result)
+        case .delivered(let id, let result): delivered(id, result)
         case .operatorCommand(let id, let command): carryOut(command, as: id)
         case .drain: drain()
         case .wallClock(let clock): clockCorrected(clock)
@@ -112,8 +114,9 @@ package struct Switchboard: ~Copyable {
     package mutating func flush(at now: Moment, into outputs: inout [Output]) {
         turn.now = now
         polls.forgetBodies()
-        commits.flush(at: now, into: &outputs)
-        if tracesCalls { outputs += notes(ofCommitIn: outputs) }
+        swap(&turn.out, &outputs)
+        flushCommits()
+        swap(&turn.out, &outputs)
     }
 
     /// Whether there are changes for the next ``flush(at:into:)``.

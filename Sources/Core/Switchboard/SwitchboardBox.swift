@@ -32,6 +32,9 @@ package final class SwitchboardBox {
     /// See ``Switchboard/metrics``.
     package var metrics: Metrics { switchboard.metrics }
 
+    /// See ``Switchboard/metrics(at:)``.
+    package func metrics(at now: Moment) -> Metrics { switchboard.metrics(at: now) }
+
     /// See ``Switchboard/commitsUnderWay``.
     package var commitsUnderWay: Int { switchboard.commitsUnderWay }
 

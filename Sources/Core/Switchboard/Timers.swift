@@ -11,6 +11,8 @@ struct Timer: Comparable {
         case probe(SocketID)
         case call(CallNumber)
         case poll(RequestID)
+        case feed(RequestID)
+        case deliveries
         case notice(PushID)
         case sweep
         case schedules

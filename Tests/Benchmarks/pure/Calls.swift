@@ -17,13 +17,9 @@ let switchboardOperations: [Operation] = [
         }
     },
     // An offer to a callee with a connected device.
-    Operation(name: "offer", times: 50) {
-        var bench = SwitchboardBench()
-        let callers = try (1...50).map { try bench.open(.caller, $0) }
-        for number in 1...50 { _ = try bench.open(.callee, number) }
-        // Two deliveries per offer: the offer to the callee, and the ringing state to the caller.
-        return begin(bench, callers) { Int($0.switchboard.metrics.delivered) / 2 }
-    },
+    Operation(name: "offer", times: 50) { try offer(SwitchboardBench()) },
+    // The same with an event for the app's backend.
+    Operation(name: "offer-events", times: 50) { try offer(SwitchboardBench(reports: true)) },
     // An offer to a callee with a device that must be pushed.
     Operation(name: "offer-push", times: 50) {
         var bench = SwitchboardBench()
@@ -33,43 +29,57 @@ let switchboardOperations: [Operation] = [
         return begin(bench, callers) { $0.pushes }
     },
     // Offer, answer, ten candidates of each side, and end: 23 messages.
-    Operation(name: "whole-call", times: 20) {
-        var bench = SwitchboardBench()
-        let (caller, callee) = (try bench.open(.caller, 1), try bench.open(.callee, 1))
-        let calls = (1...20).map { number in
-            let call = Inputs.callName(number)
-            return CallFrames(
-                offer: Inputs.offer(call, to: 1),
-                answer: Inputs.answer(call),
-                candidates: (1...20).map { Inputs.candidateFrame($0, $0 % 2 == 1 ? .caller : .callee, in: call) },
-                end: Inputs.end(call)
-            )
-        }
-        let kept = KeptBench(bench)
-        return {
-            kept.use { bench in
-                for call in calls {
-                    // The limit on rings for each pair of users allows one in 10 s.
-                    bench.wait(.seconds(10))
-                    bench.step(call.offer, by: caller)
-                    // The callee's device confirms the offer with a pong.
-                    bench.give(.ponged(callee, .max))
-                    bench.step(call.answer, by: callee)
-                    for (index, frame) in call.candidates.enumerated() {
-                        bench.step(frame, by: index % 2 == 0 ? caller : callee)
-                    }
-                    bench.step(call.end, by: caller)
-                }
-                return Int(bench.switchboard.metrics.callsEnded[.hangup] ?? 0)
-            }
-        }
-    },
+    Operation(name: "whole-call", times: 20) { try wholeCall(SwitchboardBench()) },
+    // The same with its three events for the app's backend.
+    Operation(name: "whole-call-events", times: 20) { try wholeCall(SwitchboardBench(reports: true)) },
 ]
 
 private struct CallFrames {
     let offer, answer: [UInt8]
     let candidates: [[UInt8]]
     let end: [UInt8]
+}
+
+/// Prepares offers to callees with a connected device.
+private func offer(_ bench: consuming SwitchboardBench) throws -> () -> Int {
+    var bench = bench
+    let callers = try (1...50).map { try bench.open(.caller, $0) }
+    for number in 1...50 { _ = try bench.open(.callee, number) }
+    // Two deliveries per offer: the offer to the callee, and the ringing state to the caller.
+    return begin(bench, callers) { Int($0.switchboard.metrics.delivered) / 2 }
+}
+
+/// Prepares calls from the offer to the end.
+private func wholeCall(_ bench: consuming SwitchboardBench) throws -> () -> Int {
+    var bench = bench
+    let (caller, callee) = (try bench.open(.caller, 1), try bench.open(.callee, 1))
+    let calls = (1...20).map { number in
+        let call = Inputs.callName(number)
+        return CallFrames(
+            offer: Inputs.offer(call, to: 1),
+            answer: Inputs.answer(call),
+            candidates: (1...20).map { Inputs.candidateFrame($0, $0 % 2 == 1 ? .caller : .callee, in: call) },
+            end: Inputs.end(call)
+        )
+    }
+    let kept = KeptBench(bench)
+    return {
+        kept.use { bench in
+            for call in calls {
+                // The limit on rings for each pair of users allows one in 10 s.
+                bench.wait(.seconds(10))
+                bench.step(call.offer, by: caller)
+                // The callee's device confirms the offer with a pong.
+                bench.give(.ponged(callee, .max))
+                bench.step(call.answer, by: callee)
+                for (index, frame) in call.candidates.enumerated() {
+                    bench.step(frame, by: index % 2 == 0 ? caller : callee)
+                }
+                bench.step(call.end, by: caller)
+            }
+            return Int(bench.switchboard.metrics.callsEnded[.hangup] ?? 0)
+        }
+    }
 }
 
 /// Prepares an answered call in which both sides alternately send 200 candidates in total.

@@ -14,9 +14,15 @@ struct SwitchboardBench: ~Copyable {
     /// The pings that were sent and are not answered.
     private var pings: [(SocketID, UInt64)] = []
 
-    init() {
+    /// The events that were posted to the app's backend and have no response.
+    private var deliveries: [DeliveryID] = []
+
+    /// `reports`: Whether events are reported to an endpoint, which accepts each of them at once.
+    init(reports: Bool = false) {
+        var policy = Policy()
+        if reports { policy.events = EventPolicy(endpoints: ["https://app.example/ringline"]) }
         switchboard = Switchboard(
-            policy: Policy(),
+            policy: policy,
             stored: StoredState(),
             ports: .init(capabilities: Capabilities(), random: Chance()),
             at: Inputs.start
@@ -38,6 +44,7 @@ struct SwitchboardBench: ~Copyable {
         guard let ticket else { return }
         self.ticket = nil
         give(.stored(.committed(upTo: ticket)))
+        while let id = deliveries.popLast() { give(.delivered(id, .response(status: 204, retryAfter: nil))) }
     }
 
     /// Sends a message and ends the turn.
@@ -79,6 +86,7 @@ struct SwitchboardBench: ~Copyable {
             switch output {
             case .commit(_, let ticket): self.ticket = ticket
             case .push: pushes += 1
+            case .deliver(let request): deliveries.append(request.id)
             case .ping(let id, let number): pings.append((id, number))
             case .send, .marked, .bound, .close, .reply, .verify, .submit, .cancelPush, .revoked, .done, .audit,
                 .note, .trace:

@@ -66,9 +66,8 @@ extension CallClient {
             clearOutbox(index)
             // The peer has begun a call under the same callId, and that call continues.
             if calls[index].isOutgoingUnanswered { lostGlare(index, to: calls[index].callID, at: now) }
-        case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .upgradeRequired?,
-            .callExists?, .logFull?,
-            .tooLarge?, .unsupportedMediaType?, .invalidSDP?, nil:
+        case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .cursorGone?,
+            .upgradeRequired?, .callExists?, .logFull?, .tooLarge?, .unsupportedMediaType?, .invalidSDP?, nil:
             failSignal(place, at: now)
         }
     }

@@ -12,6 +12,7 @@ extension Call {
         if !pushes.isEmpty { record.pushes = pushes.compactMapValues(\.outcome) }
         record.ends = acceptedSignals.ends
         record.descriptions = acceptedSignals.descriptions
+        record.events = events
         return record
     }
 
@@ -58,6 +59,7 @@ extension Call {
         acceptedSignals.restore(ends: record.ends, descriptions: record.descriptions)
         frames = KeptFrames(whole: stored.entries.map { Frame($0.object).bytes })
         countedEntries = frames.count
+        events = record.events
     }
 }
 

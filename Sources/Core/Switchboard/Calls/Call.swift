@@ -74,6 +74,11 @@ final class Call {
     var countedState: CallState?
     /// Whether the call's record must be stored again.
     var isDirty = false
+    /// The events for the app's backend that the call has; `nil` = it began while nobody wanted events.
+    var events: CallEvents?
+    /// The events of the timeline since the start, for the verdict that the app's backend is told; empty while nobody wants
+    /// events.
+    var course: [TimelineRecord] = []
 
     init(
         session: CallSession,

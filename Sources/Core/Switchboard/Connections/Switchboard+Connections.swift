@@ -240,7 +240,7 @@ extension Switchboard {
             )
         )
         metrics.connections = connections.count
-        if !connections.isOnline(connection.user) { contacts.forget(connection.user) }
+        if !connections.isOnline(connection.user) { directory.contacts.forget(connection.user) }
         leaveAllRooms(connection)
         connections.watchNobody(connection)
         endWatch(of: connection)
@@ -250,6 +250,7 @@ extension Switchboard {
             if connection.isNamed { renameDevice(connection.device, as: connection.device, in: call, side) }
             if !isPresent(connection.device, of: connection.user, in: call) {
                 process(call, .gone(connection.device, side))
+                checkReach(of: call)
             }
         }
         if !isReplaced { pushAfterClose(of: connection) }

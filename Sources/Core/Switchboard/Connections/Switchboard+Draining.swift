@@ -22,6 +22,7 @@ extension Switchboard {
             )
         }
         polls.removeAll()
+        for id in appEvents.feedWaits.ids { feedTimedOut(id) }
     }
 
     private var reconnects: ReconnectSchedule { ReconnectSchedule(of: connections.drained, grace: policy.grace) }

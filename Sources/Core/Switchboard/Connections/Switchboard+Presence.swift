@@ -15,7 +15,7 @@ extension Switchboard {
             return
         }
         updateBond(of: connection)
-        guard contacts.areInTouch(connection.user, user) == nil else {
+        guard directory.contacts.areInTouch(connection.user, user) == nil else {
             replyToWatch(of: user, connection, id: id)
             return
         }
@@ -26,7 +26,7 @@ extension Switchboard {
     /// of them.
     mutating func watchContacts(_ connection: Connection) {
         guard connection.isStateless else { return }
-        if let peers = contacts.peers(of: connection.user) {
+        if let peers = directory.contacts.peers(of: connection.user) {
             watch(peers.sorted(), by: connection)
         } else {
             queryPeers(.everybody(connection.id), of: connection.user)
@@ -41,7 +41,7 @@ extension Switchboard {
             connection.isStateless ? .everybody(connection.id) : .watchedPresence(connection.id)
         // Another connection of the user may have asked since then. A second query would discard the known contacts
         // until its result comes.
-        if let peers = contacts.peers(of: connection.user) {
+        if let peers = directory.contacts.peers(of: connection.user) {
             complete(reply, of: connection.user, knowing: peers.sorted())
         } else {
             queryPeers(reply, of: connection.user)
@@ -49,15 +49,15 @@ extension Switchboard {
     }
 
     private mutating func queryPeers(_ reply: Contacts.PendingReply, of user: UserID) {
-        guard contacts.addPending(reply, for: user) else { return }
+        guard directory.contacts.addPending(reply, for: user) else { return }
         submit(.peers(user, limit: SwitchboardLimits.callsSearchedForPeers), for: .peers(user))
     }
 
     /// Handles the store's list of the users with whom a user has had calls; `nil` = the store could not be read.
     mutating func peersLoaded(_ peers: [UserID]?, of user: UserID) {
-        let replies = contacts.storeAnswered(peers, for: user)
+        let replies = directory.contacts.storeAnswered(peers, for: user)
         guard connections.isOnline(user) else {
-            contacts.forget(user)
+            directory.contacts.forget(user)
             return
         }
         for reply in replies { complete(reply, of: user, knowing: peers) }
@@ -74,7 +74,7 @@ extension Switchboard {
             }
         case .everybody:
             let known = peers ?? []
-            watch(known + contacts.texted(with: user).filter { !known.contains($0) }, by: connection)
+            watch(known + directory.contacts.texted(with: user).filter { !known.contains($0) }, by: connection)
         }
     }
 
@@ -100,17 +100,17 @@ extension Switchboard {
     }
 
     private func maySeePresence(of user: UserID, _ asker: UserID) -> Bool {
-        contacts.areInTouch(asker, user) == true && !directory.isBlocked(asker, by: user)
+        directory.contacts.areInTouch(asker, user) == true && !directory.isBlocked(asker, by: user)
     }
 
     /// Records that two users get in touch: from now on each of them may see the other's presence.
     mutating func noteContact(_ user: UserID, _ peer: UserID, byText: Bool = false) {
-        let isKnown = contacts.areInTouch(user, peer) == true
-        let isKnownToPeer = contacts.areInTouch(peer, user) == true
+        let isKnown = directory.contacts.areInTouch(user, peer) == true
+        let isKnownToPeer = directory.contacts.areInTouch(peer, user) == true
         if isKnown, isKnownToPeer { return }
-        if byText { contacts.texted(user, peer) } else { contacts.recordCall(user, peer) }
-        if !isKnown, contacts.areInTouch(user, peer) == true { tellNewContact(user, of: peer) }
-        if !isKnownToPeer, contacts.areInTouch(peer, user) == true { tellNewContact(peer, of: user) }
+        if byText { directory.contacts.texted(user, peer) } else { directory.contacts.recordCall(user, peer) }
+        if !isKnown, directory.contacts.areInTouch(user, peer) == true { tellNewContact(user, of: peer) }
+        if !isKnownToPeer, directory.contacts.areInTouch(peer, user) == true { tellNewContact(peer, of: user) }
     }
 
     /// Reports to a user that a new contact is online.
@@ -146,7 +146,7 @@ extension Switchboard {
     /// Reports presence after a user has blocked or unblocked another user, who sees the first user go offline or come
     /// online.
     mutating func sendPresenceAfterBlock(by user: UserID, of other: UserID, isHidden: Bool) {
-        if connections.isOnline(user), contacts.areInTouch(other, user) == true {
+        if connections.isOnline(user), directory.contacts.areInTouch(other, user) == true {
             let frame = ServerFrame.presence(of: user, isOnline: !isHidden)
             for connection in connections.watchers(of: user) where connection.user == other {
                 turn.out.append(.send(connection.id, frame))

@@ -30,6 +30,7 @@ extension Switchboard {
             }
             revoke(user, upTo: min(moment, turn.now), asker: nil)
             turn.out.append(.audit(.revoked(user, by: .theOperator)))
+        case .resendEvents(let resend): resendEvents(resend)
         }
         sendWhenDurable(.done(id))
     }
@@ -55,6 +56,7 @@ extension Switchboard {
         for device in directory.devices(of: user) {
             directory.remove(device.id, of: user)
             commits.append(.deviceRemoved(user, device.id))
+            reportRemoved(device, .loggedOut)
             cancelPushes(to: device.id, of: user, onlyNotices: true)
         }
         for call in calls.live(of: user) {

@@ -28,6 +28,8 @@ struct Directory {
     /// Whether there were calls before this start, whose epochs only the store knows.
     let hasPast: Bool
     var numbers: NumberLists
+    /// The pairs of users that have been in touch and so may see each other's presence.
+    var contacts = Contacts()
 
     private struct Owner: Hashable {
         let user: UserID

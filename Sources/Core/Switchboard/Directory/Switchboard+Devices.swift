@@ -69,6 +69,7 @@ extension Switchboard {
             device.payloadKeys = keys.text.isEmpty ? nil : keys.text
         }
         makeRoom(for: device)
+        reportRegistered(device, after: directory.device(device.id, of: device.user))
         directory.put(device)
         commits.append(.device(device))
         renewWithheldPushes(to: device)
@@ -181,6 +182,7 @@ extension Switchboard {
     ) {
         var old = former
         for each in PushKind.allCases where old.token(for: each) == token { old.routes[each] = nil }
+        reportRemoved(old, .takenOver, kind: kind)
         store(old)
         metrics.pushTokensMoved += 1
         guard old.user != device.user else { return }
@@ -216,10 +218,12 @@ extension Switchboard {
         else { return }
         directory.remove(oldest.id, of: oldest.user)
         commits.append(.deviceRemoved(oldest.user, oldest.id))
+        reportRemoved(oldest, .limit)
         cancelPushes(to: oldest.id, of: oldest.user)
     }
 
     private mutating func removeDevice(_ device: DeviceID, by principal: Principal, as id: RequestID) {
+        let removed = directory.device(device, of: principal.user)
         guard directory.remove(device, of: principal.user) else {
             // The removal of an earlier request may not be durable yet: after a crash the device would be back.
             let error = WireError(.notFound, "no such device")
@@ -228,6 +232,7 @@ extension Switchboard {
             return
         }
         commits.append(.deviceRemoved(principal.user, device))
+        if let removed { reportRemoved(removed, .loggedOut) }
         cancelPushes(to: device, of: principal.user)
         sendWhenDurable(.reply(id, Reply(body: AcceptedBody.ok)))
     }

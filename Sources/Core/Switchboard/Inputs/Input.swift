@@ -52,6 +52,8 @@ extension Switchboard {
         case stored(StoreReport)
         /// The result of a push.
         case pushed(PushID, PushResult)
+        /// The result of a delivery to the app's backend.
+        case delivered(DeliveryID, DeliveryResult)
 
         // From the operator and from time.
         /// An operator has given the server a command; ``Output/done(_:)`` follows.
@@ -94,6 +96,8 @@ extension Switchboard {
         indirect case submit(StoreQuery, StoreQueryID)
         /// Send a push; ``Input/pushed(_:_:)`` follows.
         indirect case push(OutgoingPush)
+        /// Post an event to an endpoint of the app's backend; ``Input/delivered(_:_:)`` follows.
+        indirect case deliver(EventRequest)
         /// Cancel a push, unless it was handed to the network already; ``Input/pushed(_:_:)`` follows in both cases.
         case cancelPush(PushID)
         /// From now on refuse the tokens of a user that were issued up to a moment, before requests and connections
@@ -130,6 +134,10 @@ extension Switchboard {
         /// At the start: the newest stored record is so old (negative: so far in the future) that the clock may be
         /// wrong.
         case oddClock(Moment.Duration)
+        /// The delivery of events to the app's backend has changed its state.
+        indirect case events(EventDeliveries.Note)
+        /// So many events were deleted before they were delivered.
+        case eventsLost(Int)
         /// The date was corrected, and this number of schedules is due at another time now.
         case schedulesPlanned(Int)
         /// The time zone of a user's schedule is unknown, so no new call of it can be planned.
@@ -160,7 +168,9 @@ package struct Reply: Equatable, Sendable {
     }
 
     /// A refusal as `application/problem+json` (RFC 9457).
-    package init(_ error: WireError, retryAfterSeconds: Int? = nil) {
+    ///
+    /// `name`, `value`: A further member; the value needs no escape.
+    package init(_ error: WireError, retryAfterSeconds: Int? = nil, adding name: String? = nil, _ value: String = "") {
         self.init(
             status: error.code.status,
             body: JSONWriter.problem(
@@ -168,7 +178,8 @@ package struct Reply: Equatable, Sendable {
                 title: error.code.title,
                 code: error.code.rawValue,
                 message: error.message,
-                field: error.field
+                field: error.field,
+                adding: name.map { ($0, value) }
             ),
             retryAfterSeconds: retryAfterSeconds ?? error.retryAfterSeconds
         )

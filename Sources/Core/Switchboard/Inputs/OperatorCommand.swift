@@ -5,6 +5,8 @@ extension Switchboard {
     package enum OperatorCommand: Equatable, Sendable {
         /// Revoke a user's tokens that were issued up to a moment, as `POST /api/logout-all` does.
         case revoke(UserID, before: Moment)
+        /// Deliver events to the app's backend again.
+        case resendEvents(EventDeliveries.Resend)
     }
 }
 

@@ -15,6 +15,12 @@ enum PendingQuery {
     case load(CallNumber)
     /// Find out the epoch of the next call under a callId.
     case epoch(CallKey)
+    /// Continue the delivery of events.
+    case delivery(EventReadID)
+    /// Delete the events that are too old or too many.
+    case eventExcess
+    /// Respond with a page of the feed of events.
+    case feed(RequestID, Switchboard.FeedRead)
     /// Respond with a page of the call directory.
     case numbers(RequestID, UserID)
     /// Find out what the update of the call directory that is first in the queue would change.

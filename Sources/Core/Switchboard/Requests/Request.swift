@@ -25,6 +25,8 @@ extension Switchboard {
         case schedules(ScheduleRequest, of: UserID?)
         /// Return a credential or a key, or revoke tokens.
         case credentials(CredentialRequest)
+        /// Read the feed of events.
+        case feed(FeedRead)
     }
 
     /// The parameters of a fetch.
@@ -71,6 +73,7 @@ extension Switchboard.Request {
         case .numbers(let asked): asked.name
         case .schedules: "schedules"
         case .credentials(let asked): asked.name
+        case .feed: "feed"
         }
     }
 
@@ -80,6 +83,7 @@ extension Switchboard.Request {
         case .signal(let message): message.callID
         case .fetch(let id, _), .end(let id, _, _): id
         case .calls(let asked): asked.callID
+        case .feed(let feed): feed.callID
         case .devices, .blocks, .numbers, .schedules, .credentials: nil
         }
     }
@@ -90,7 +94,7 @@ extension Switchboard.Request {
         case .signal(let message): message.device
         case .fetch(_, let fetch): fetch.device
         case .end(_, _, let device): device
-        case .calls, .devices, .blocks, .numbers, .schedules, .credentials: nil
+        case .calls, .devices, .blocks, .numbers, .schedules, .credentials, .feed: nil
         }
     }
 }

@@ -38,7 +38,9 @@ extension Switchboard {
         guard let call = calls[poll.call] else { return }
         call.polls.removeAll { $0 == id }
         guard let side = call.side(of: poll.principal.user) else { return }
-        if !isPresent(poll.device, of: poll.principal.user, in: call) { process(call, .gone(poll.device, side)) }
+        guard !isPresent(poll.device, of: poll.principal.user, in: call) else { return }
+        process(call, .gone(poll.device, side))
+        checkReach(of: call)
     }
 
     /// Responds to a fetch with the entries that exist now.
@@ -91,6 +93,7 @@ extension Switchboard {
 
     mutating func abandoned(_ id: RequestID) {
         guard let poll = polls.remove(id) else {
+            if appEvents.feedWaits.remove(id) != nil { return }
             queries.removeFetch(id)
             if policy.withholdsDecisions { commits.removeFetch(id) }
             return

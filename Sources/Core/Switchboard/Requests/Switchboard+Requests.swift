@@ -54,6 +54,7 @@ extension Switchboard {
         case .numbers(let asked): numbers(asked, by: principal, as: id)
         case .schedules(let asked, let user): schedules(asked, of: user, by: principal, as: id)
         case .credentials(let asked): credentials(asked, by: principal, as: id)
+        case .feed(let feed): readFeed(feed, by: principal, as: id)
         }
     }
 

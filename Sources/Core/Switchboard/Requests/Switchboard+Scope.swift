@@ -29,7 +29,7 @@ extension Switchboard {
             message.to = scope.peer
             message.epoch = scope.epoch
             return .signal(message)
-        case .signal, .calls, .devices, .blocks, .numbers, .schedules, .credentials:
+        case .signal, .calls, .devices, .blocks, .numbers, .schedules, .credentials, .feed:
             throw WireError(
                 .forbidden,
                 "a push capability allows only GET, ringing, answer, ice, connected, confirm and end of its own call"

@@ -26,6 +26,7 @@ extension Switchboard {
             var device = directory.device(id, of: call.callee), device.seenAt < push.sentAt
         else { return }
         device.unansweredPushes += 1
+        reportDegraded(device)
         store(device)
     }
 

@@ -105,6 +105,8 @@ extension Switchboard {
         case .response, .deferred, .unreachable, .notSent, .impossible, .cancelled, .onlyLogged: break
         }
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
+        if isRemoved { reportRemoved(device, result.removedWhy, kind: pending.kind) }
+        reportRefused(result, pending.kind)
         store(device)
         guard isRemoved else { return }
         moveWaitingPushes(from: pending, result)
@@ -120,6 +122,7 @@ extension Switchboard {
                 isTokenDead(device.routes[pending.kind]?.at, timestamp ?? pending.sentAt)
             else { continue }
             device.routes[pending.kind] = nil
+            reportRemoved(device, result.removedWhy, kind: pending.kind)
             store(device)
             var dead = pending
             (dead.user, dead.device) = (owner.user, owner.device)
@@ -179,6 +182,9 @@ extension Switchboard {
 }
 
 extension PushResult {
+    /// Why a push token is removed after the result.
+    fileprivate var removedWhy: Switchboard.RemovedWhy { status == 410 || status == 404 ? .unregistered : .badToken }
+
     /// The status of the response; `nil` = there was none.
     fileprivate var status: Int? {
         switch self {

@@ -115,6 +115,9 @@ extension Switchboard {
             storeSchedule(record)
             if end < directory.schedules.startedAt { directory.schedules.setEarlierRing(.planned, of: record) }
         } else {
+            if let type = record.outcome(of: call, reason) {
+                reportOccurrence(type, of: record, ring.occurrence, rings: ring.ring)
+            }
             settleSchedule(record)
         }
         ensureSchedulesTimer()
@@ -153,6 +156,13 @@ extension Switchboard {
         for event in [scheduled.event, .ringSkipped(why), .ended(reason)] {
             commits.append(.event(call.number, TimelineRecord(at: turn.now, event: event)))
         }
+        let outcome: AppEventType =
+            switch reason {
+            case .confirmed: .scheduleConfirmed
+            case .missed: .scheduleMissed
+            default: .scheduleGivenUp
+            }
+        reportOccurrence(outcome, of: record, occurrence, rings: record.rings)
         // It has no log, and no client can fetch it.
         commits.append(.logForgotten(call.number))
     }
@@ -175,5 +185,19 @@ extension Switchboard {
             "ringline:schedule/\(record.user.text)/\(record.id.text)/\(occurrence.milliseconds)/\(ring)/\(record.salt)"
         guard let id = CallID(UUIDv5.url(name)) else { preconditionFailure("a UUID is a call id") }
         return id
+    }
+}
+
+extension ScheduleRecord {
+    /// Returns what has become of an occurrence whose last call has ended; `nil` = nothing that is reported.
+    fileprivate func outcome(of call: Call, _ reason: EndReason) -> AppEventType? {
+        switch reason {
+        case .confirmed: .scheduleConfirmed
+        // The schedule was removed.
+        case .cancelled: nil
+        case _ where confirmation != nil: .scheduleGivenUp
+        case _ where call.session.answeredAt == nil: .scheduleMissed
+        default: nil
+        }
     }
 }

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import MemoryStore
 
 @testable import Switchboard
 
@@ -13,6 +14,8 @@ struct Kept {
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
     var numbers = KeptNumbers()
+    /// The events for the app's backend, and the calls that they are about.
+    private var tables = Tables()
     private(set) var hasForgottenUncleanStarts = false
     private var forgotten: Set<CallNumber> = []
     private var events: [CallNumber: [TimelineRecord]] = [:]
@@ -30,10 +33,12 @@ struct Kept {
         doNotDisturb = state.doNotDisturb
         revocations = state.revocations
         numbers.state = state.numbers.state
+        tables = earlier?.tables ?? Tables()
     }
 
     mutating func apply(_ batch: [Change]) {
         for change in batch {
+            tables.keep(change)
             switch change {
             case .call(let record):
                 if calls[record.number] == nil { calls[record.number] = StoredCall(record: record, entries: []) }
@@ -57,6 +62,7 @@ struct Kept {
             case .revoked(let user, let moment): revocations[user] = moment
             case .numbers(let change): numbers.apply(change)
             case .removalsForgotten(let moment): numbers.forgottenBefore = moment
+            case .appEvent, .eventEndpoint, .eventEndpointRemoved, .eventHeld, .eventReleased, .eventsForgotten: break
             }
         }
     }
@@ -71,6 +77,7 @@ struct Kept {
         state.doNotDisturb = doNotDisturb
         state.revocations = revocations
         state.numbers = numbers.stored
+        state.events = tables.state.events
         state.lastCallNumber = max(initial.lastCallNumber, calls.keys.map(\.rawValue).max() ?? 0)
         state.uncleanStarts = uncleanStarts
         return state
@@ -95,6 +102,7 @@ struct Kept {
         case .log(let number): return .log(forgotten.contains(number) ? nil : calls[number])
         case .epoch(let key): return .epoch(all.filter { $0.session.key == key }.map(\.epoch).max())
         case .numbers(let read): return .numbers(numbers.page(read))
+        case .events, .heldEvents, .eventExcess: return tables.run(query)
         case .numberChanges(let owner, let rows): return .numberChanges(numbers.compare(rows, owner))
         }
     }

@@ -54,6 +54,8 @@ final class SwitchboardWorld {
     private(set) var marks: [SocketID: [Mark]] = [:]
     private(set) var pushes: [OutgoingPush] = []
     private(set) var cancelled: [PushID] = []
+    /// The events that were posted to endpoints of the app's backend.
+    private(set) var deliveries: [EventRequest] = []
     private(set) var notes: [Switchboard.Note] = []
     private(set) var audited: [AuditEvent] = []
     private(set) var traced: [Switchboard.TraceNote] = []
@@ -259,6 +261,7 @@ final class SwitchboardWorld {
             queries.append((query, id))
             if !holdsResults { deliverResults() }
         case .push(let push): pushes.append(push)
+        case .deliver(let request): deliveries.append(request)
         case .cancelPush(let id): cancelled.append(id)
         case .revoked(let user, let moment): revoked[user] = moment
         case .done(let id): done.append(id)

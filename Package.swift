@@ -94,7 +94,7 @@ let testing: [Target] =
             ["CallTrace", "CallPorts", "CallCore", "JSON", "Storing"],
             [
                 "Switchboard", "CallTrace", "CallPorts", "Storing", "TimeZones", "CallCore", "CallWire", "CallClient",
-                "JSON", "SeededRandom", "Threads",
+                "JSON", "MemoryStore", "SeededRandom", "Threads",
             ],
             ["Nodes", "CallPorts", "CallCore", "CallWire", "SeededRandom"],
             ["MemoryStore", "CallPorts", "CallTesting", "CallCore"],
@@ -128,6 +128,7 @@ let testing: [Target] =
                 "Pushes", "ServerTesting", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog",
                 logging,
             ],
+            ["Backend", "ServerTesting", "OutboundHTTP", "Threads", "CallPorts", "CallCore", "ServerLog"],
             ["LibWebSockets", "ServerTesting", "Threads", "CallPorts", "CallWire", "SeededRandom"],
             [
                 "Gateway", "ServerTesting", "LibWebSockets", "Threads", "Nodes", "Crypto", "ServerLog", "SocketIO",
@@ -334,6 +335,9 @@ let server = wing(
         library("OutboundHTTP", ["CCurl", "Threads", deques, heaps]),
         library("Pushes", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]),
 
+        // Events for the app's backend.
+        library("Backend", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "ServerLog"]),
+
         // Connections.
         library(
             "LibWebSockets",
@@ -353,7 +357,7 @@ let server = wing(
         .executableTarget(
             name: "ringline",
             dependencies: [
-                "Gateway", "Identity", "SQLiteStore", "PostgresStore", "Postgres", "MemoryStore", "Pushes",
+                "Gateway", "Identity", "SQLiteStore", "PostgresStore", "Postgres", "MemoryStore", "Pushes", "Backend",
                 "Switchboard", "CallTrace", "CallClient", "CallPorts", "TimeZones", "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics", "Crypto", "JSON", "ServerLog", arguments,
                 logging,

@@ -19,7 +19,7 @@ extension Gateway {
             guard let server, switchboard != nil || node != nil else { return health(isReady: false) }
             let connections = server.connectionCountOfAllLoops
             let page = MetricsPage(
-                switchboard?.metrics ?? Metrics(),
+                switchboard?.metrics(at: now) ?? Metrics(),
                 calls: switchboard?.countCalls() ?? [:],
                 .init(
                     version: configuration.version,

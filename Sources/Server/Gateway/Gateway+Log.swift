@@ -52,6 +52,9 @@ extension Gateway {
             )
         case .unreadable(let number):
             log.error("a stored call cannot be read and was left out", [.callNumber(number)])
+        case .events(let note): write(note)
+        case .eventsLost(let count):
+            log.error("events were deleted before the app's backend had them; see Troubleshooting", [.events(count)])
         case .schedulesPlanned(let count):
             log.notice("the date was corrected; the next calls of schedules have changed", [.schedules(count)])
         case .unknownTimeZone(let user):
@@ -66,6 +69,39 @@ extension Gateway {
                 "a client sent an unknown member",
                 [.place(ServerText(place)), .member(UntrustedText(name))]
             )
+        }
+    }
+
+    /// Logs a change in the delivery of events to the app's backend.
+    private func write(_ note: EventDeliveries.Note) {
+        switch note {
+        case .down(let url, let result):
+            log.warning(
+                "an endpoint accepts no events; they wait",
+                [.endpoint(OperatorText(url))] + Self.fields(of: result)
+            )
+        case .recovered(let url, let duration):
+            log.notice(
+                "an endpoint accepts events again",
+                [.endpoint(OperatorText(url)), .seconds(Self.seconds(duration.milliseconds))]
+            )
+        case .stopped(let url):
+            log.error(
+                "an endpoint has said that it is gone (410): it is sent nothing until an operator resends",
+                [.endpoint(OperatorText(url))]
+            )
+        case .parked(let url, let count, _):
+            log.error(
+                "events were refused for three days and are parked: ringline events resend sends them again",
+                [.endpoint(OperatorText(url)), .events(count)]
+            )
+        }
+    }
+
+    private static func fields(of result: DeliveryResult) -> [LogField] {
+        switch result {
+        case .response(let status, _): [.responseStatus(status)]
+        case .unreachable(let why): [.error(UntrustedText(why))]
         }
     }
 

@@ -24,7 +24,7 @@ package final class Gateway: @unchecked Sendable {
     let log: ServerLog
     /// The decisions; `nil` while another node, or none, owns the calls.
     private(set) var switchboard: SwitchboardBox?
-    private var push: (any PushSender)?
+    private var senders: Senders?
     var commits = Commits()
     var queue = TurnQueue()
     /// How much the switchboard reports for the log.
@@ -66,7 +66,7 @@ package final class Gateway: @unchecked Sendable {
     /// - Throws: `StoreFailure` or `ServerError`, each with a message of one sentence.
     package func open(
         store: any CallStore,
-        push: any PushSender,
+        senders: Senders,
         ports: Switchboard.Ports
     ) throws {
         // The port comes first: a second server on the same port must not touch the first one's store.
@@ -74,7 +74,7 @@ package final class Gateway: @unchecked Sendable {
         let stored = try answeringOperators { try store.open(at: now) }
         do throws(ServerError) {
             try listenForOperatorsAfterOpening(on: server)
-            beginDeciding(with: store, stored, push, ports)
+            beginDeciding(with: store, stored, senders, ports)
             use(server)
             try startWorkers()
         } catch {
@@ -120,7 +120,7 @@ package final class Gateway: @unchecked Sendable {
     func beginDeciding(
         with store: any CallStore,
         _ stored: StoredState,
-        _ push: any PushSender,
+        _ senders: Senders,
         _ ports: Switchboard.Ports
     ) {
         if stored.uncleanStarts > 0 {
@@ -128,7 +128,7 @@ package final class Gateway: @unchecked Sendable {
         }
         for (user, moment) in stored.revocations { router.revocations.note(user, upTo: moment) }
         commits.store = store
-        self.push = push
+        self.senders = senders
         knownWallClock = wallClock
         switchboard = SwitchboardBox(
             Switchboard(
@@ -161,7 +161,7 @@ package final class Gateway: @unchecked Sendable {
         passesEventsOn = true
         switchboard = nil
         commits.store = nil
-        push = nil
+        senders = nil
         queue.inputs = []
     }
 
@@ -215,6 +215,11 @@ package final class Gateway: @unchecked Sendable {
     /// Handles the result of a push; from any thread.
     package func pushFinished(_ id: PushID, _ result: PushResult) {
         server?.post { [self] in feed(.pushed(id, result)) }
+    }
+
+    /// Handles the result of a delivery to the app's backend; from any thread.
+    package func deliveryFinished(_ id: DeliveryID, _ result: DeliveryResult) {
+        server?.post { [self] in feed(.delivered(id, result)) }
     }
 
     /// Carries out an operator's command, and calls `done` on the loop when the command is durable.
@@ -339,8 +344,9 @@ package final class Gateway: @unchecked Sendable {
                 commits.last = now
             }
         case .submit(let query, let id): commits.store?.submit(query, as: id)
-        case .push(let outgoing): push?.send(outgoing)
-        case .cancelPush(let id): push?.cancel(id)
+        case .push(let outgoing): senders?.push.send(outgoing)
+        case .cancelPush(let id): senders?.push.cancel(id)
+        case .deliver(let request): senders?.events?.send(request)
         case .revoked(let user, let moment):
             router.revocations.note(user, upTo: moment)
             node?.handle(.revoked(user, upTo: moment))

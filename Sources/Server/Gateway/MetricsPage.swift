@@ -39,6 +39,7 @@ struct MetricsPage {
         )
         addDirectory(metrics)
         addPushes(metrics)
+        addEvents(metrics)
         addOutbound(surroundings.outbound)
         if let expiry = surroundings.certificateExpiry {
             let help = "Expiry of the served TLS certificate, in seconds since 1970."
@@ -231,6 +232,39 @@ struct MetricsPage {
         }
         let refused = surroundings.refusedTokens.map { ($0.cause, $0.count) }
         counters("ringline_tokens_refused_total", "Refused tokens and push capabilities.", "cause", refused)
+    }
+
+    /// Adds the events for the app's backend, if there are any.
+    private mutating func addEvents(_ metrics: Metrics) {
+        guard metrics.keepsEvents else { return }
+        counters("ringline_events_total", "Events for the app's backend.", "type", metrics.appEvents.map { ($0, $1) })
+        let lost = "Events deleted before the app's backend had them."
+        counter("ringline_events_lost_total", lost, metrics.eventsLost)
+        let endpoints = metrics.endpoints
+        // The endpoints have numbers: an address may contain a secret.
+        func gauges(_ name: String, _ help: String, _ value: (EndpointFigures) -> Int) {
+            beginFamily(name, "gauge", help)
+            for (place, endpoint) in endpoints.enumerated() {
+                line(name, "{endpoint=\"\(place + 1)\"}", "\(value(endpoint))")
+            }
+        }
+        beginFamily("ringline_event_deliveries_total", "counter", "Deliveries of events, by result.")
+        for (place, endpoint) in endpoints.enumerated() {
+            let label = "endpoint=\"\(place + 1)\",result="
+            line("ringline_event_deliveries_total", "{\(label)\"accepted\"}", "\(endpoint.delivered)")
+            for kind in EndpointFigures.Failure.allCases {
+                let count = endpoint.failed[kind] ?? 0
+                line("ringline_event_deliveries_total", "{\(label)\"\(kind.rawValue)\"}", "\(count)")
+            }
+        }
+        gauges("ringline_events_waiting", "Events that an endpoint has not had.") { Int(clamping: $0.waiting) }
+        gauges("ringline_events_parked", "Events that wait for an operator's resend.") { $0.parked }
+        gauges("ringline_events_oldest_seconds", "Age of the oldest event that an endpoint has not had.") {
+            $0.oldestSeconds
+        }
+        gauges("ringline_events_endpoint_down", "1 while an endpoint accepts nothing.") {
+            $0.isDown || $0.isStopped ? 1 : 0
+        }
     }
 
     private mutating func addPushes(_ metrics: Metrics) {

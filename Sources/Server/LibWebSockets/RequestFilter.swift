@@ -344,6 +344,8 @@ private enum HeaderName {
             "host", "authorization", "origin", "content-type", "connection", "expect", "accept-encoding",
             "if-none-match", "x-forwarded-for", "access-control-request-headers", "sec-websocket-key",
             "sec-websocket-version", "sec-websocket-protocol", "idempotency-key",
+            // Of deliveries of events: ServerConfiguration.furtherHeaders.
+            "webhook-id", "webhook-timestamp", "webhook-signature",
         ] { all[Array(name.utf8)] = .other }
         return all
     }()

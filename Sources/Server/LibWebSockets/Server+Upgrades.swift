@@ -49,6 +49,9 @@ extension Server {
     func readHead(_ headers: HeaderReader, _ slot: Int) -> RequestHead {
         var head = RequestHead(headers, row: table[slot])
         if table[slot].isProxy { head.takeForwarded(headers, trusting: configuration.trustedProxies) }
+        for name in configuration.furtherHeaders {
+            if let value = headers.value(named: name + ":") { head.furtherHeaders.append(HTTPField(name, value)) }
+        }
         return head
     }
 

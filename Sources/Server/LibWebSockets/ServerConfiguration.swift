@@ -34,6 +34,11 @@ package struct ServerConfiguration: Sendable {
     /// The subprotocols that an ``UpgradeDecision`` may name.
     package var subprotocols: [String] = []
 
+    /// The names, in lower case, of headers that are read besides those of `RequestHead`'s own members.
+    ///
+    /// The ``RequestFilter`` must know them too, because it drops the others. Default none.
+    package var furtherHeaders: [String] = []
+
     /// The largest message a client may send, in bytes.
     ///
     /// The connection is closed with 1009 as soon as a message is known to be longer. Default 65,536.

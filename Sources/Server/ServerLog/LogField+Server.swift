@@ -36,6 +36,10 @@ extension LogField {
     /// How far the wall clock is ahead of the time with which it was compared, in whole seconds; negative if it is
     /// behind.
     package static func clockAhead(seconds: Int64) -> Self { Self(.clockAhead, "\(seconds) s") }
+    /// The address of an endpoint of the app's backend.
+    package static func endpoint(_ url: OperatorText) -> Self { Self(operators: .endpoint, url) }
+    /// The number of events for the app's backend.
+    package static func events(_ count: Int) -> Self { Self(.events, count) }
     /// A number of schedules.
     package static func schedules(_ count: Int) -> Self { Self(.schedules, String(count)) }
     /// The address at which a node accepts links of other nodes: its operator's setting, as the database has it.

@@ -57,6 +57,10 @@ package struct LogField: Equatable, Sendable {
     }
     /// The name of an event in a call's timeline.
     package static func event(_ name: ServerText) -> Self { Self(.eventName, name.text) }
+    /// The id of an event for the app's backend.
+    package static func appEvent(_ id: ServerText) -> Self { Self(.eventID, id.text) }
+    /// The HTTP status with which the app's backend responded.
+    package static func responseStatus(_ status: Int) -> Self { Self(.responseStatus, status) }
     /// The number of a commit.
     package static func commit(_ number: UInt64) -> Self { Self(.commitNumber, number) }
 

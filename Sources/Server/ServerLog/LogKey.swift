@@ -16,6 +16,10 @@ package enum LogKey: String, CaseIterable, Sendable {
     case relayCount = "relay.count"
     case relayTo = "relay.to"
     case eventName = "event.name"
+    case eventID = "event.id"
+    case endpoint = "endpoint.url"
+    case events
+    case responseStatus = "response.status"
     case commitNumber = "commit.number"
 
     // Users, devices and pushes.

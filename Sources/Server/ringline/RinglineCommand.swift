@@ -79,8 +79,8 @@ struct RinglineCommand: ParsableCommand {
         TryCommand.self, ServeCommand.self, DemoCommand.self, InitCommand.self, ConfigCommand.self, DoctorCommand.self,
         TokenCommand.self,
         HealthCommand.self, CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self,
-        RevokeCommand.self, BackupCommand.self, RestoreCommand.self, MoveCommand.self, CallCommand.self,
-        AnswerCommand.self, VersionCommand.self,
+        RevokeCommand.self, EventsCommand.self, BackupCommand.self, RestoreCommand.self, MoveCommand.self,
+        CallCommand.self, AnswerCommand.self, VersionCommand.self,
     ]
 }
 

@@ -30,7 +30,7 @@ extension EveryTest {
         func store() {
             let store = RecordingStore()
             #expect(throws: ServerError.self) {
-                try gateway().open(store: store, push: SilentPushSender(), ports: .none)
+                try gateway().open(store: store, senders: Senders(push: SilentPushSender()), ports: .none)
             }
             #expect(store.calls == ["open", "close"])
         }
@@ -43,7 +43,7 @@ extension EveryTest {
                 try gateway().open(
                     as: node,
                     register: register,
-                    push: SilentPushSender(),
+                    senders: Senders(push: SilentPushSender()),
                     ports: { _ in .none }
                 )
             }
@@ -64,7 +64,7 @@ extension EveryTest {
                     found.withLock { $0.append("\(response?.status ?? 0) \(response?.body ?? "")") }
                 }
             })
-            try gateway.open(store: store, push: SilentPushSender(), ports: .none)
+            try gateway.open(store: store, senders: Senders(push: SilentPushSender()), ports: .none)
             let wanted = ["starting", "store unavailable", "store in use"]
             #expect(found.withLock { $0 } == wanted.map { #"503 {"status":"\#($0)","version":"dev"}"# })
         }

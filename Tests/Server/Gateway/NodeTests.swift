@@ -81,7 +81,7 @@ private final class RunningNode {
         try gateway.open(
             as: NodeConfiguration(id: try #require(NodeID("n")), listen: ("127.0.0.1", port)),
             register: register,
-            push: SilentPushSender(),
+            senders: Senders(push: SilentPushSender()),
             ports: { _ in .none }
         )
         let (gateway, isOver) = (gateway, isOver)

@@ -24,7 +24,7 @@ extension EveryTest {
             configuration.server.host = "127.0.0.1"
             configuration.server.port = 0
             let gateway = Gateway(configuration: configuration, authenticator: UserNamingAuthenticator(), log: .silent)
-            try gateway.open(store: store, push: SilentPushSender(), ports: .none)
+            try gateway.open(store: store, senders: Senders(push: SilentPushSender()), ports: .none)
             let isOver = Monitor(false)
             _ = try WorkThread(named: "gateway") {
                 gateway.run()

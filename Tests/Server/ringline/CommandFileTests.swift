@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import FoundationEssentials
 import Switchboard
 import Testing
@@ -24,11 +25,20 @@ struct CommandFileTests {
         #expect(CommandFile(name: file.name) == file)
     }
 
+    @Test("The name of a command to resend events contains the whole command")
+    func resend() {
+        let commands: [Switchboard.OperatorCommand] = [
+            .resendEvents(.event(EventPosition(rawValue: 88_213))),
+            .resendEvents(.parked(since: Moment(milliseconds: 1_700_000_000_123))),
+        ]
+        for command in commands { #expect(CommandFile(name: CommandFile(command).name) == CommandFile(command)) }
+    }
+
     @Test(
         "The name of any other file is not read as a command",
         arguments: [
             ".", "..", "ringline.sqlite", "server-key", "revoke-", "revoke-1", "revoke-1-", "revoke-x-10",
-            "revoke-1-a b",
+            "revoke-1-a b", "resend-1", "resend-x-event", "resend-1-all",
         ]
     )
     func others(_ name: String) { #expect(CommandFile(name: name) == nil) }

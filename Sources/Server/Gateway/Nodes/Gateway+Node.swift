@@ -15,7 +15,7 @@ extension Gateway {
     package func open(
         as configuration: NodeConfiguration,
         register: any OwnershipRegister,
-        push: any PushSender,
+        senders: Senders,
         ports: (_ secret: [UInt8]) -> Switchboard.Ports
     ) throws {
         let server = try listen()
@@ -26,7 +26,7 @@ extension Gateway {
             on: server,
             register: register,
             secret: secret,
-            push: push,
+            senders: senders,
             ports: ports(secret)
         )
         do throws(ServerError) {

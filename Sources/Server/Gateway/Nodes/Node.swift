@@ -37,7 +37,7 @@ final class Node {
     /// The node's way to the ownership of the calls.
     private struct Claim {
         let register: any OwnershipRegister
-        let push: any PushSender
+        let senders: Senders
         let ports: Switchboard.Ports
         /// The store of the claim, until the node has taken it over.
         var store: ClaimedStore?
@@ -64,13 +64,13 @@ final class Node {
         on server: Server,
         register: any OwnershipRegister,
         secret: [UInt8],
-        push: any PushSender,
+        senders: Senders,
         ports: Switchboard.Ports
     ) {
         self.configuration = configuration
         self.gateway = gateway
         self.server = server
-        claim = Claim(register: register, push: push, ports: ports)
+        claim = Claim(register: register, senders: senders, ports: ports)
         links = LinkTable(key: HMACSHA256.code(of: Array("ringline links".utf8), key: secret))
         machine = NodeMachine(node: configuration.id, at: gateway.now)
     }
@@ -131,6 +131,8 @@ final class Node {
             let id = RevocationID(rawValue: revocations.last)
             revocations.completions[id] = done
             handle(.revocationAsked(user, upTo: moment, id))
+        // Only the owner delivers events, and no frame between nodes tells it: the command waits for a run as the owner.
+        case .resendEvents: break
         }
     }
 
@@ -194,7 +196,7 @@ final class Node {
         case .beginOwnership:
             guard let claimed = claim.store else { return }
             claim.store = nil
-            gateway.beginDeciding(with: claimed.store, claimed.state, claim.push, claim.ports)
+            gateway.beginDeciding(with: claimed.store, claimed.state, claim.senders, claim.ports)
         case .serve: gateway.passesEventsOn = false
         case .endOwnership(let epoch, let heir):
             gateway.endOwnership(releasingTo: heir)

@@ -17,6 +17,8 @@ struct Operation: Sendable {
         case user
         /// Only a service may make the request, which changes the call directory; its body may be larger than others.
         case service
+        /// Only a service may make the request: it concerns the app's backend.
+        case backend
     }
 
     /// The form of a body.
@@ -81,6 +83,7 @@ struct Operation: Sendable {
         switch bearer {
         case .any: break
         case .user: if principal.isService { throw Switchboard.refusedToServices }
+        case .backend: if !principal.isService { throw Switchboard.onlyServicesReadEvents }
         case .service: if !principal.isService { throw Switchboard.onlyServicesChangeNumbers }
         }
     }

@@ -29,9 +29,6 @@ struct RevokeCommand: ParsableCommand {
     @Option(help: "The server's data folder.") var data = DataFolderSetup.standard
     @OptionGroup var database: DatabaseOptions
 
-    /// The longest wait for the server, which looks for commands every second and writes to a disk.
-    private static let lockWait = Duration.seconds(10)
-
     func run() throws {
         do throws(UsageError) { try revoke() } catch { throw error.shown() }
     }
@@ -50,21 +47,10 @@ struct RevokeCommand: ParsableCommand {
             records = try RecordsPlace.folder(data).open()
         }
         let file = CommandFile(.revoke(user, before: Moment(milliseconds: SystemClock.wall())))
-        try file.write(to: data)
-        let end = ContinuousClock.now + Self.lockWait
-        while file.isThere(in: data) {
-            guard isServed(records) else {
-                print(
-                    "no server runs on \(data): \(user.text) will be logged out by its next start, before it serves any client"
-                )
-                return
-            }
-            guard ContinuousClock.now < end else {
-                throw UsageError(
-                    "the server on \(data) has not carried out the command yet; the command stays valid until it does"
-                )
-            }
-            usleep(20_000)
+        guard try file.leave(in: data, isServed: { isServed(records) }) else {
+            return print(
+                "no server runs on \(data): \(user.text) will be logged out by its next start, before it serves any client"
+            )
         }
         print("\(user.text) is logged out everywhere")
     }

@@ -18,17 +18,26 @@ struct CommandFile: Equatable {
     /// Parses a file's name; returns `nil` for the other files of the folder.
     init?(name: String) {
         let parts = name.split(separator: "-", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0] == "revoke", let moment = Int64(parts[1]), let user = UserID(String(parts[2]))
-        else { return nil }
-        command = .revoke(user, before: Moment(milliseconds: moment))
+        guard parts.count == 3, let number = Int64(parts[1]) else { return nil }
+        switch parts[0] {
+        case "revoke":
+            guard let user = UserID(String(parts[2])) else { return nil }
+            command = .revoke(user, before: Moment(milliseconds: number))
+        case "resend" where parts[2] == "event": command = .resendEvents(.event(EventPosition(rawValue: number)))
+        case "resend" where parts[2] == "since":
+            command = .resendEvents(.parked(since: Moment(milliseconds: number)))
+        default: return nil
+        }
     }
 
-    /// The file's name: `revoke-<milliseconds>-<user>`.
+    /// The file's name: `revoke-<milliseconds>-<user>`, `resend-<position>-event` or `resend-<milliseconds>-since`.
     ///
     /// Every character of a user's id is allowed in a file's name.
     var name: String {
         switch command {
         case .revoke(let user, let moment): "revoke-\(moment.milliseconds)-\(user.text)"
+        case .resendEvents(.event(let position)): "resend-\(position.rawValue)-event"
+        case .resendEvents(.parked(let moment)): "resend-\(moment.milliseconds)-since"
         }
     }
 
@@ -36,6 +45,7 @@ struct CommandFile: Equatable {
     var trace: CommandTrace {
         switch command {
         case .revoke(let user, let moment): CommandTrace("revoke", user, at: moment)
+        case .resendEvents: CommandTrace("events-resend")
         }
     }
 
@@ -47,6 +57,31 @@ struct CommandFile: Equatable {
     }
 
     func isThere(in folder: String) -> Bool { CommandFolder.status(of: name, in: folder) != nil }
+
+    /// The longest wait for the server, which looks for commands every second and writes to a disk.
+    private static let longestWait = Duration.seconds(10)
+
+    /// Leaves the command in a folder, and waits until the server has carried it out.
+    ///
+    /// - Parameters:
+    ///   - folder: The data folder.
+    ///   - isServed: Whether a server is running that will look for commands.
+    /// - Returns: `false` = no server is running; its next start carries the command out.
+    /// - Throws: `UsageError` if the file cannot be written, or if the server does not carry it out.
+    func leave(in folder: String, isServed: () -> Bool) throws(UsageError) -> Bool {
+        try write(to: folder)
+        let end = ContinuousClock.now + Self.longestWait
+        while isThere(in: folder) {
+            guard isServed() else { return false }
+            guard ContinuousClock.now < end else {
+                throw UsageError(
+                    "the server on \(folder) has not carried out the command yet; the command stays valid until it does"
+                )
+            }
+            usleep(20_000)
+        }
+        return true
+    }
 }
 
 /// Passes the commands in a data folder to the server, each once, and removes their files; also collects command

@@ -1,3 +1,4 @@
+import Backend
 import CallPorts
 import Gateway
 import OutboundHTTP
@@ -77,10 +78,30 @@ final class PushServices: PushSender {
     }
 }
 
+/// What sends requests to other services; empty until it has been made.
+struct OutboundClients {
+    var push: PushServices?
+    var backend: BackendEventSender?
+
+    /// For each client, a function that runs a closure on its thread.
+    var loopPosts: [LoopWatch.Post] {
+        (push?.loopPosts ?? []) + (backend.map { backend in [{ backend.onLoop($0) }] } ?? [])
+    }
+
+    /// Closes the connections of all clients; the push services have this long for the pushes that are under way.
+    ///
+    /// Deliveries of events are cut off: nobody would record their results any more, so the next run repeats them.
+    func shutdown(limitMilliseconds limit: Int64) {
+        backend?.shutdown(limitMilliseconds: 0)
+        push?.shutdown(limitMilliseconds: limit)
+    }
+}
+
 extension OutboundFigures {
     /// Returns the figures of all services, for the metrics; a service that is not configured has no requests.
-    static func all(_ push: PushServices?, _ keySet: KeySetFetcher?) -> [OutboundFigures] {
-        let services = (push?.figures ?? []) + [("jwks", keySet?.clientFigures)]
+    static func all(_ clients: OutboundClients, _ keySet: KeySetFetcher?) -> [OutboundFigures] {
+        let others = [("jwks", keySet?.clientFigures), ("backend", clients.backend?.figures)]
+        let services = (clients.push?.figures ?? []) + others
         return services.map { service, figures in
             OutboundFigures(
                 service: service,

@@ -15,14 +15,14 @@ import Threads
 /// Opens the server's store, and says what is wrong if that fails.
 extension ServerApplication {
     /// Opens the gateway's store, as the only server or as one node of several, and its listeners.
-    func open(_ gateway: Gateway, _ push: PushServices, _ parts: ServerParts, _ log: ServerLog) throws {
+    func open(_ gateway: Gateway, _ senders: Senders, _ parts: ServerParts, _ log: ServerLog) throws {
         if let nodes = settings.nodes, let database = settings.store {
-            try open(gateway, as: nodes, in: database, push, parts.keys, parts.coturn, log)
+            try open(gateway, as: nodes, in: database, senders, parts.keys, parts.coturn, log)
         } else {
             let store = try makeStore(for: gateway, log)
             try gateway.open(
                 store: store,
-                push: push,
+                senders: senders,
                 ports: ports(parts.keys, parts.coturn)
             )
         }
@@ -51,7 +51,7 @@ extension ServerApplication {
         _ gateway: Gateway,
         as nodes: NodeSettings,
         in database: ConnectionSettings,
-        _ push: any PushSender,
+        _ senders: Senders,
         _ keys: Keys,
         _ coturn: CoturnCredentials?,
         _ log: ServerLog
@@ -72,7 +72,7 @@ extension ServerApplication {
         try gateway.open(
             as: NodeConfiguration(id: id, listen: (nodes.listen.host, nodes.listen.port)),
             register: register,
-            push: push,
+            senders: senders,
             ports: { secret in
                 keys.capabilityKeys.derive(from: secret, at: clock.now())
                 return ports(keys, coturn)

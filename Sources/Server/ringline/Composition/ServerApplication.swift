@@ -1,3 +1,4 @@
+import Backend
 import CallPorts
 import Crypto
 import Diagnostics
@@ -43,8 +44,8 @@ struct ServerApplication {
         if !settings.isInMemory { try DataFolderSetup.prepare(settings.data) }
         try StartCheck.require(settings)
         let parts = try ServerParts(settings, clock, log)
-        let pushServices = Monitor<PushServices?>(nil)
-        var configuration = try configuration(parts, pushServices, writer, log)
+        let clients = Monitor(OutboundClients())
+        var configuration = try configuration(parts, clients, writer, log)
         // The fetch of the issuer's keys begins before the store is opened. Opening takes time, so the keys have
         // usually arrived when the server listens.
         parts.keySetFetcher?.tick()
@@ -52,14 +53,15 @@ struct ServerApplication {
         configuration.policy.applicationServerKey = try webPushConfiguration(makesKey: true)?.applicationServerKey
         let gateway = Gateway(configuration: configuration, authenticator: parts.keys.authenticator, log: log)
         let push = try PushServices(self, log) { [weak gateway] id, result in gateway?.pushFinished(id, result) }
-        pushServices.withLock { $0 = push }
+        let backend = try eventSender(log) { [weak gateway] id, result in gateway?.deliveryFinished(id, result) }
+        clients.withLock { $0 = OutboundClients(push: push, backend: backend) }
         var folderLock: DataFolderLock?
         defer { withExtendedLifetime(folderLock) {} }
         do {
             if settings.store != nil {
                 folderLock = try DataFolderLock(folder: settings.data, lockWait: lockWait(log))
             }
-            try open(gateway, push, parts, log)
+            try open(gateway, Senders(push: push, events: backend), parts, log)
         } catch let failure as StoreFailure {
             guard !SignalWatch.hasPending else {
                 log.notice("stopped")
@@ -76,16 +78,16 @@ struct ServerApplication {
         // Deferred blocks run in reverse order, so `audit.end()` runs before the deferred `waitUntilWritten` above,
         // which then waits for the audit lines too.
         defer { parts.audit.end() }
-        let upkeep = Upkeep(parts, keyRenewal(parts, push, log), commandFolder, clock, gateway, log)
+        let upkeep = Upkeep(parts, keyRenewal(parts, push, backend, log), commandFolder, clock, gateway, log)
         // Carries out the commands that were left while no server ran, before any client is served.
         upkeep.scanCommands()
-        try serve(gateway, push, upkeep, endingStart: startWatch, watch, threshold)
+        try serve(gateway, clients.withLock { $0 }, upkeep, endingStart: startWatch, watch, threshold)
     }
 
-    /// Runs the loops of a gateway that is open until SIGTERM or SIGINT, and then ends the push services.
+    /// Runs the loops of a gateway that is open until SIGTERM or SIGINT, and then ends the clients of other services.
     private func serve(
         _ gateway: Gateway,
-        _ push: PushServices,
+        _ clients: OutboundClients,
         _ upkeep: Upkeep,
         endingStart startWatch: StartWatch,
         _ watch: SignalWatch,
@@ -94,7 +96,7 @@ struct ServerApplication {
         let log = upkeep.log
         let loopWatch = LoopWatch(
             gateway.loopPosts,
-            clients: push.loopPosts
+            clients: clients.loopPosts
                 + (upkeep.parts.keySetFetcher.map { fetcher in [{ fetcher.onLoop($0) }] } ?? []),
             ServiceManager(ProcessInfo.processInfo.environment),
             log
@@ -111,7 +113,7 @@ struct ServerApplication {
         }
         gateway.run()
         loopWatch.gatewayEnded()
-        push.shutdown(limitMilliseconds: 2_000)
+        clients.shutdown(limitMilliseconds: 2_000)
         if let failure = gateway.storeFailure { throw UsageError(failure.message) }
         if gateway.needsNewRun, !SignalWatch.hasPending { try beginAnew(upkeep.parts.audit, log) }
         log.writeSums(isLast: true)
@@ -153,7 +155,7 @@ struct ServerApplication {
     /// Returns the gateway's configuration: the settings, and where its figures and its audit lines come from and go.
     private func configuration(
         _ parts: ServerParts,
-        _ pushServices: Monitor<PushServices?>,
+        _ clients: Monitor<OutboundClients>,
         _ writer: LogWriter,
         _ log: ServerLog
     ) throws(UsageError) -> GatewayConfiguration {
@@ -162,7 +164,7 @@ struct ServerApplication {
         configuration.certificateExpiry = { renewal?.expiry }
         configuration.logLines = { LineFigures(dropped: writer.dropped, suppressed: log.suppressed) }
         configuration.keySet = { keySetFetcher.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
-        configuration.outbound = { OutboundFigures.all(pushServices.withLock { $0 }, keySetFetcher) }
+        configuration.outbound = { OutboundFigures.all(clients.withLock { $0 }, keySetFetcher) }
         configuration.operatorPage = try CallsPage(settings, audit: audit, log)
         configuration.audit = { audit.record($0) }
         configuration.auditLines = { LineFigures(dropped: audit.dropped, suppressed: audit.suppressed) }
@@ -195,13 +197,19 @@ struct ServerApplication {
         return configuration
     }
 
-    private func keyRenewal(_ parts: ServerParts, _ push: PushServices, _ log: ServerLog) -> KeyRenewal {
+    private func keyRenewal(
+        _ parts: ServerParts,
+        _ push: PushServices,
+        _ backend: BackendEventSender?,
+        _ log: ServerLog
+    ) -> KeyRenewal {
         KeyRenewal(
             settings: reread,
             tokens: parts.keys.tokens,
             capabilityKeys: parts.keys.capabilityKeys,
             coturn: parts.coturn,
             push: push,
+            backend: backend,
             clock: clock,
             audit: parts.audit,
             log: log

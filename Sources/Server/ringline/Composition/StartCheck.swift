@@ -1,3 +1,4 @@
+import Backend
 import CallPorts
 import Diagnostics
 import Glibc
@@ -29,7 +30,9 @@ struct StartCheck {
             subject: "certificate authorities",
             fix: "give the certificates of the authorities in PEM"
         ) { settings throws(UsageError) in
-            let files = [("jwks-ca-file", settings.jwks?.caFile)] + PushSetup.all.map { $0.authorities(settings) }
+            let files =
+                [("jwks-ca-file", settings.jwks?.caFile), ("events-ca-file", settings.backend?.caFile)]
+                + PushSetup.all.map { $0.authorities(settings) }
             for case (let setting, let path?) in files {
                 try ServerApplication.checkAuthorities(path, for: setting)
             }
@@ -39,6 +42,14 @@ struct StartCheck {
             subject: "VAPID key",
             fix: "create its folder, owned by the user that runs ringline"
         ) { settings throws(UsageError) in try checkPlaceOfVAPIDKey(settings) },
+        StartCheck(
+            subject: "events' secret",
+            fix: "make one with 'ringline events secret', and give your backend the same"
+        ) { settings throws(UsageError) in
+            guard let backend = settings.backend else { return nil }
+            let count = try EventSecrets.read(backend.secretFile, for: "events-secret-file").all.count
+            return count == 1 ? "one secret signs" : "two secrets sign, while one is replaced"
+        },
         StartCheck(
             subject: "operators' page",
             fix: "run Sources/Clients/RinglineJS/build, and name the folder that it makes"

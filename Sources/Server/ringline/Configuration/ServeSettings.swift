@@ -41,6 +41,8 @@ struct ServeSettings {
     let apns: APNs?
     let firebase: Firebase?
     let webPush: WebPush?
+    /// The endpoints of the app's backend; `nil` = there are none.
+    let backend: Backend?
     let turn: TURN?
     let tls: ServerConfiguration.TLS?
     /// The origins of the setting `allow-origin`, as browsers send them.
@@ -82,6 +84,12 @@ struct ServeSettings {
         let keyFile: String
         /// Whether the server makes the key's file if it is missing.
         let makesKey: Bool
+        let caFile: String?
+    }
+
+    /// The settings for sending events to the app's backend.
+    struct Backend {
+        let secretFile: String
         let caFile: String?
     }
 
@@ -132,6 +140,7 @@ struct ServeSettings {
         apns = try Self.apns(source)
         firebase = try Self.firebase(source)
         webPush = try Self.webPush(source, data: data, isAlone: store == nil, isNode: nodes != nil)
+        backend = try Self.backend(source)
         turn = try Self.turn(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source[\.allowOrigin])
@@ -150,7 +159,6 @@ struct ServeSettings {
         policy.withholdsDecisions = store != nil
         policy.marksLogs = nodes != nil
         policy.nodeAddress = nodes?.address.text
-        policy.pushServices = PushService.all
         self.policy = policy
         let pushes = PushSetup.all.filter { $0.isConfigured(self) }
         self.policy.pushKinds = Set(pushes.flatMap(\.service.kinds))
@@ -199,6 +207,8 @@ struct ServeSettings {
         policy.directoryNumbers = try source[\.directoryNumbers]
         policy.apnsEnvironment = try source[\.apnsEnvironment]
         policy.iceServers = iceServers(try source[\.stunURL].map(\.text))
+        policy.pushServices = PushService.all
+        policy.events = try events(source)
         return policy
     }
 

@@ -96,6 +96,27 @@ struct SettingTable: Sendable {
     let webPushCAFile = Row("web-push-ca-file", .file, scope: .own) {
         "Certificate authorities to trust for Web Push instead of the system's."
     }
+    let eventsURL = Row("events-url", .eventEndpoints) {
+        "Where events are posted to your backend, up to 4 times; https, or http to this machine and private networks."
+    }
+    let eventsSecretFile = Row("events-secret-file", .file, scope: .sharedFile, secrecy: .file) {
+        "The secret that signs events, as 'ringline events secret' prints it; a second line also signs, while it is replaced."
+    }
+    let eventsTypes = Row("events-types", .eventTypes, fallback: "*") {
+        "The types of the events, separated by commas, as in call.*,device.removed."
+    }
+    let eventsKept = Row("events-kept", .count(from: 1, to: 90, of: "days"), fallback: "7") {
+        "How many days events are kept, for resending them and for the feed, 1 to 90."
+    }
+    let eventsKeptBytes = Row("events-kept-bytes", .bytes, fallback: "1073741824") {
+        "How many bytes of events are kept; above that the oldest are deleted, delivered ones first."
+    }
+    let eventsFeed = Row("events-feed", .truth, fallback: "false") {
+        "Whether there are events without an endpoint, for readers of the feed."
+    }
+    let eventsCAFile = Row("events-ca-file", .file, scope: .own) {
+        "Certificate authorities to trust for --events-url instead of the system's."
+    }
     let tlsCert = Row("tls-cert", .file, scope: .own) {
         "The certificate chain in PEM; with it the server speaks TLS 1.2 or later."
     }

@@ -22,7 +22,7 @@ struct SharedSetting: Equatable {
     private static func parsed(_ text: String, of setting: Setting) -> String {
         switch setting.placeholder {
         case "SECONDS": Double(text).map { "\(max(1, ($0 * 1_000).rounded()))" } ?? text
-        case "COUNT", "BYTES": Int(text).map(String.init) ?? text
+        case "COUNT", "BYTES", "DAYS": Int(text).map(String.init) ?? text
         default: text
         }
     }

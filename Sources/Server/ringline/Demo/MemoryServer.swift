@@ -49,7 +49,9 @@ struct MemoryServer {
         do {
             try gateway.open(
                 store: MemoryCallStore(memory) { [weak gateway] report in gateway?.storeReported(report) },
-                push: DemoPushSender(to: pushes) { [weak gateway] id, result in gateway?.pushFinished(id, result) },
+                senders: Senders(
+                    push: DemoPushSender(to: pushes) { [weak gateway] id, result in gateway?.pushFinished(id, result) }
+                ),
                 ports: Switchboard.Ports(
                     capabilities: RingCapabilities(keys: capabilityKeys),
                     turnCredentials: turnCredentials,

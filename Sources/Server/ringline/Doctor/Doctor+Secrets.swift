@@ -14,6 +14,7 @@ extension Doctor {
             [("--jwt-secret-file", settings.jwtSecretFile)] + pushes.map { ("--" + $0.setting, $0.path) } + [
                 ("--tls-key", settings.tls?.keyPath), ("--turn-secret-file", settings.turn?.secretFile),
                 ("--store-password-file", settings.storePasswordFile),
+                ("--events-secret-file", settings.backend?.secretFile),
             ]
         let made = [ServerKeys.fileName, DevelopmentKey.fileName].map { ("", "\(settings.data)/\($0)") }
         let files = named.compactMap { name, path in path.map { (name, $0) } } + (settings.isInMemory ? [] : made)

@@ -16,7 +16,7 @@ struct ImportTests {
     ]
 
     private static let adapters: Set<String> = [
-        "SQLiteStore", "PostgresStore", "MemoryStore", "Pushes", "Gateway",
+        "SQLiteStore", "PostgresStore", "MemoryStore", "Pushes", "Backend", "Gateway",
     ]
 
     @Test("A module imports exactly its dependencies in Package.swift; a pure module imports nothing of the system")

@@ -61,6 +61,9 @@ package struct Faults: OptionSet, Hashable, Sendable {
     /// The other side notices the silence, perhaps after the peer has linked again. Only for servers of several nodes.
     package static let halfCuts = Faults(rawValue: 1 << 20)
 
+    /// The endpoints of the app's backend fail, in worlds that have a backend.
+    package static let backend = Faults(rawValue: 1 << 21)
+
     /// All faults, each with its name.
     package static let named: [(fault: Faults, name: String)] = [
         (.disconnects, "disconnects"), (.halfOpen, "half-open"), (.offline, "offline"), (.power, "power"),
@@ -68,14 +71,15 @@ package struct Faults: OptionSet, Hashable, Sendable {
         (.hostile, "hostile"), (.skew, "skew"), (.settings, "settings"), (.restarts, "restarts"),
         (.outsiders, "strangers"), (.sharedNames, "shared-names"), (.bursts, "bursts"), (.leaps, "leaps"),
         (.withholding, "withholding"), (.takeOver, "take-over"), (.unnamed, "unnamed"),
-        (.halfCuts, "half-cuts"),
+        (.halfCuts, "half-cuts"), (.backend, "backend"),
     ]
 
-    /// Every fault of one server, without ``withholding``, ``takeOver``, ``unnamed`` and ``halfCuts``.
+    /// Every fault of one server, without ``withholding``, ``takeOver``, ``unnamed``, ``halfCuts`` and
+    /// ``backend``.
     package static let all = Faults(rawValue: (1 << 17) - 1)
 
     /// Everything that a world may have.
-    package static let known = all.union([.withholding, .takeOver, .unnamed, .halfCuts])
+    package static let known = all.union([.withholding, .takeOver, .unnamed, .halfCuts, .backend])
 
     /// The names of the faults, separated by commas.
     package var names: String { Self.named.filter { contains($0.fault) }.map(\.name).joined(separator: ", ") }

@@ -145,7 +145,8 @@ struct InvariantChecker {
             removedAt[id] = now
         case .doNotDisturb(let user, let until): if until != nil { silencedAt[user] = now }
         case .event, .historyForgotten, .blocked, .unblocked, .schedule, .scheduleRemoved, .revoked,
-            .uncleanStartsForgotten, .numbers, .removalsForgotten:
+            .uncleanStartsForgotten, .numbers, .removalsForgotten, .appEvent, .eventEndpoint, .eventEndpointRemoved,
+            .eventHeld, .eventReleased, .eventsForgotten:
             break
         }
         return transition

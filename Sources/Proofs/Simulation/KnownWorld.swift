@@ -1,7 +1,8 @@
 /// A world that once broke an invariant, as a line of the table that `ringline-simulate --replay` reads.
 ///
 /// The line is `SEED CALLS FAULTS`, for a server of several nodes `SEED CALLS FAULTS NODES`, for a world with schedules
-/// `SEED ACTIONS FAULTS schedules`, followed by a `#` and the defect that the world showed.
+/// `SEED ACTIONS FAULTS schedules`; with an app's backend, `backend` follows. A `#` and the defect that the world showed
+/// end the line.
 package struct KnownWorld: Equatable, Sendable {
     /// The seed of the world.
     package let seed: UInt64
@@ -13,15 +14,20 @@ package struct KnownWorld: Equatable, Sendable {
     package let nodes: Int
     /// Whether its users have schedules.
     package let hasSchedules: Bool
+    /// Whether its server reports its calls to an app's backend.
+    package let hasBackend: Bool
 
     /// Reads one line; `nil` when the line does not describe a world.
     package init?(line: some StringProtocol) {
-        let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
+        var words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
+        hasBackend = words.last == "backend"
+        if hasBackend { words.removeLast() }
         guard words.count == 3 || words.count == 4, let seed = UInt64(words[0]), let calls = Int(words[1]), calls > 0,
             let bits = UInt32(words[2]), Faults.known.isSuperset(of: Faults(rawValue: bits)),
             case let last = words.count == 3 ? "0" : words[3], let nodes = last == "schedules" ? 0 : Int(last),
-            words.count == 3 || last == "schedules" || Simulation.nodeCounts ~= nodes,
-            nodes > 0 || Faults(rawValue: bits).isDisjoint(with: [.takeOver, .unnamed, .halfCuts])
+            words.count == 3 || last == "schedules" && !hasBackend || Simulation.nodeCounts ~= nodes,
+            nodes > 0 || Faults(rawValue: bits).isDisjoint(with: [.takeOver, .unnamed, .halfCuts]),
+            hasBackend || !Faults(rawValue: bits).contains(.backend)
         else { return nil }
         hasSchedules = last == "schedules"
         self.seed = seed

@@ -30,6 +30,10 @@ package struct Statistics: Sendable {
     package var frames = 0
     /// The number of pushes that the server requested.
     package var pushes = 0
+    /// The number of requests that the server sent to the app's backend.
+    package var deliveries = 0
+    /// The number of events for the app's backend that became durable.
+    package var events = 0
     /// The number of acknowledged signals.
     package var acknowledged = 0
     /// The number of calls that ended, by reason.
@@ -54,6 +58,8 @@ package struct Statistics: Sendable {
         deposedFrames += other.deposedFrames
         frames += other.frames
         pushes += other.pushes
+        deliveries += other.deliveries
+        events += other.events
         acknowledged += other.acknowledged
         endings.merge(other.endings) { $0 + $1 }
         mix(other.trace)
@@ -63,7 +69,7 @@ package struct Statistics: Sendable {
 
 /// A broken invariant, and how to reproduce it.
 package struct Violation: Error, Sendable, CustomStringConvertible {
-    /// The name of the invariant: `I1` … `I20`.
+    /// The name of the invariant: `I1` … `I29`.
     package var invariant: String
     /// The fault, in one sentence.
     package var message: String
@@ -75,6 +81,8 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
     package var faults: Faults
     /// The number of nodes of the world's server; 0 = one server, which is no node.
     package var nodes = 0
+    /// Whether the server reported its calls to an app's backend.
+    package var hasBackend = false
     /// Whether the world was one with schedules; then ``calls`` is the number of its users' actions.
     package var hasSchedules = false
     /// The number of calls of the run that had begun when the violation was found.
@@ -88,6 +96,7 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
         text += "seed \(seed), \(calls) \(hasSchedules ? "actions" : "calls"), faults: \(faults.names)\n"
         text += "again: ringline-simulate --world \(seed) --faults \(faults.rawValue) --world-calls \(calls)"
         text += hasSchedules ? " --schedules" : nodes > 0 ? " --nodes \(nodes)" : ""
+        text += hasBackend ? " --backend" : ""
         text += "\n"
         for line in ladder { text += line + "\n" }
         return text
@@ -106,5 +115,6 @@ extension Violation {
         )
         nodes = scenario.nodeCount
         hasSchedules = scenario.hasSchedules
+        hasBackend = scenario.hasBackend
     }
 }

@@ -12,6 +12,7 @@ package enum Simulation {
     /// `calls`: The number of calls to simulate; the last world may add a few more.
     /// `always`: The faults that every world has.
     /// `nodes`: The number of nodes of each world's server, ``nodeCounts``; 0 = one server, which is no node.
+    /// `backend`: Whether each world's server reports its calls to an app's backend.
     /// `shrinks`: Whether to search for a smaller world that breaks the same invariant.
     /// `progress`: Called with the statistics so far, after every 10,000 calls.
     package static func run(
@@ -19,6 +20,7 @@ package enum Simulation {
         calls: Int,
         always: Faults = [],
         nodes: Int = 0,
+        backend: Bool = false,
         shrinks: Bool = true,
         progress: (Statistics) -> Void = { _ in }
     ) -> Outcome {
@@ -27,10 +29,9 @@ package enum Simulation {
         var reported = 0
         while total.calls < calls {
             let one = generator.next() >> 16
-            let faults = Self.faults(for: one, nodes: nodes).union(always)
-            let world = World(
-                Scenario(seed: one, calls: callsPerWorld, faults: faults, nodes: nodes, isRecording: false)
-            )
+            var faults = Self.faults(for: one, nodes: nodes).union(always)
+            if backend, Self.isBackendFaulty(for: one) { faults.insert(.backend) }
+            let world = World(scenario(one, callsPerWorld, faults, nodes, backend, isRecording: false))
             world.live()
             total.add(world.statistics)
             if var violation = world.course.violation {
@@ -51,11 +52,36 @@ package enum Simulation {
         seed: UInt64,
         calls: Int,
         faults: Faults,
-        nodes: Int = 0
+        nodes: Int = 0,
+        backend: Bool = false
     ) -> (Statistics, Violation?, [String]) {
-        let world = World(Scenario(seed: seed, calls: calls, faults: faults, nodes: nodes, isRecording: true))
+        let world = World(scenario(seed, calls, faults, nodes, backend, isRecording: true))
         world.live()
         return (world.statistics, world.course.violation, world.course.ladder)
+    }
+
+    private static func scenario(
+        _ seed: UInt64,
+        _ calls: Int,
+        _ faults: Faults,
+        _ nodes: Int,
+        _ backend: Bool,
+        isRecording: Bool
+    ) -> Scenario {
+        Scenario(
+            seed: seed,
+            calls: calls,
+            faults: faults,
+            nodes: nodes,
+            hasBackend: backend,
+            isRecording: isRecording
+        )
+    }
+
+    /// Returns whether the endpoints of a world's backend fail: in four fifths of the worlds that have one.
+    static func isBackendFaulty(for seed: UInt64) -> Bool {
+        var generator = SeededGenerator(seed: seed, stream: 23)
+        return generator.below(5) > 0
     }
 
     /// Returns the faults of a world: some worlds have all faults, most have a random selection, some have none.
@@ -95,7 +121,13 @@ package enum Simulation {
     /// Searches for a smaller world that breaks the same invariant: with fewer faults and fewer calls.
     static func shrink(_ violation: Violation) -> Violation {
         shrink(violation) { calls, faults in
-            world(seed: violation.seed, calls: calls, faults: faults, nodes: violation.nodes).1
+            world(
+                seed: violation.seed,
+                calls: calls,
+                faults: faults,
+                nodes: violation.nodes,
+                backend: violation.hasBackend
+            ).1
         }
     }
 

@@ -26,6 +26,8 @@ struct SimulateCommand: ParsableCommand {
             """
     )
     var nodes = 0
+    @Flag(help: "Let the server report its calls to an app's backend, whose endpoints fail in most worlds.")
+    var backend = false
     @Flag(
         help: """
             Simulate scheduled calls instead: users with schedules but without sockets. With it, --world-calls is the \
@@ -41,7 +43,7 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "The number of calls that the users of --world try to make.") var worldCalls = 12
     @Option(
         help: ArgumentHelp(
-            "Run the worlds of a table again. A line is SEED CALLS FAULTS [NODES | schedules], with an optional # comment.",
+            "Run the worlds of a table again. A line is SEED CALLS FAULTS [NODES] [schedules | backend], with an optional # comment.",
             valueName: "file"
         )
     )
@@ -52,8 +54,10 @@ struct SimulateCommand: ParsableCommand {
         guard nodes == 0 || Simulation.nodeCounts ~= nodes else {
             throw ValidationError("--nodes must be 1 to \(Simulation.nodeCounts.upperBound), or 0.")
         }
-        guard !schedules || (nodes == 0 && always == 0 && !coverage && replay == nil) else {
-            throw ValidationError("--schedules cannot be combined with --nodes, --always, --coverage or --replay.")
+        guard !schedules || (nodes == 0 && !backend && always == 0 && !coverage && replay == nil) else {
+            throw ValidationError(
+                "--schedules cannot be combined with --nodes, --backend, --always, --coverage or --replay."
+            )
         }
         guard worldCalls > 0 else { throw ValidationError("--world-calls must be more than 0.") }
     }
@@ -94,7 +98,8 @@ struct SimulateCommand: ParsableCommand {
     }
 
     private func run(since began: ContinuousClock.Instant) -> Outcome {
-        Simulation.run(seed: seed, calls: calls, always: Faults(rawValue: always), nodes: nodes) { statistics in
+        Simulation.run(seed: seed, calls: calls, always: Faults(rawValue: always), nodes: nodes, backend: backend) {
+            statistics in
             Failure("\(statistics.calls) calls simulated in \(ContinuousClock.now - began)").show()
         }
     }
@@ -104,7 +109,7 @@ struct SimulateCommand: ParsableCommand {
         let (_, violation, ladder) =
             schedules
             ? Simulation.scheduleWorld(seed: world, actions: worldCalls, faults: faults)
-            : Simulation.world(seed: world, calls: worldCalls, faults: faults, nodes: nodes)
+            : Simulation.world(seed: world, calls: worldCalls, faults: faults, nodes: nodes, backend: backend)
         for line in ladder { print(line) }
         if let violation { throw Failure("\(violation.invariant) broke: \(violation.message)") }
     }
@@ -116,14 +121,20 @@ struct SimulateCommand: ParsableCommand {
         }
         let worlds: [KnownWorld]
         do throws(KnownWorld.Unreadable) { worlds = try KnownWorld.table(text) } catch {
-            let form = "SEED CALLS FAULTS [NODES | schedules], with an optional # comment"
+            let form = "SEED CALLS FAULTS [NODES] [schedules | backend], with an optional # comment"
             throw Failure("\(path), line \(error.number): must be \(form).")
         }
         for one in worlds {
             let (_, violation, _) =
                 one.hasSchedules
                 ? Simulation.scheduleWorld(seed: one.seed, actions: one.calls, faults: one.faults)
-                : Simulation.world(seed: one.seed, calls: one.calls, faults: one.faults, nodes: one.nodes)
+                : Simulation.world(
+                    seed: one.seed,
+                    calls: one.calls,
+                    faults: one.faults,
+                    nodes: one.nodes,
+                    backend: one.hasBackend
+                )
             guard let violation else { continue }
             print(violation)
             throw Failure("\(violation.invariant) broke again in world \(one.seed).")
@@ -134,12 +145,13 @@ struct SimulateCommand: ParsableCommand {
     static func report(_ all: Statistics, after span: Duration) -> String {
         let seconds = Double(span.components.seconds) + Double(span.components.attoseconds) / 1e18
         let endings = all.endings.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        let told = all.events == 0 ? "" : "; \(all.events) events for the backend in \(all.deliveries) requests"
         return """
             \(all.calls) calls in \(all.worlds) worlds kept every invariant, in \(Int(seconds.rounded())) s: \
             \(all.steps) events, \(all.milliseconds / 3_600_000) hours of their time, \(all.frames) frames, \
             \(all.acknowledged) signals acknowledged, \(all.pushes) pushes, \(all.crashes) crashes, \
             \(all.takeOvers) take-overs with \(all.adoptions) adopted sockets and \(all.deposedFrames) frames of deposed \
-            owners.
+            owners\(told).
             Ended: \(endings).
             Trace \(String(all.trace, radix: 16)).
             """

@@ -37,6 +37,16 @@ struct WorldTests {
         }
     }
 
+    @Test("Every invariant holds while an app's backend is told of the calls", arguments: [0, 3])
+    func backend(nodes: Int) {
+        switch Simulation.run(seed: 9, calls: 200, nodes: nodes, backend: true) {
+        case .clean(let statistics):
+            #expect(statistics.events > 400)
+            #expect(statistics.deliveries > 400)
+        case .broken(let violation, _): Issue.record("\(violation)")
+        }
+    }
+
     @Test("Every invariant holds for scheduled calls", arguments: [1, 2] as [UInt64])
     func schedules(seed: UInt64) {
         switch Simulation.runSchedules(seed: seed, calls: 300) {
@@ -60,12 +70,15 @@ struct WorldTests {
         }
     }
 
-    @Test("The line that repeats a broken world names its nodes or its schedules")
+    @Test("The line that repeats a broken world names its nodes, its backend or its schedules")
     func namesNodes() {
         var violation = Violation(invariant: "I1", message: "m", seed: 7, calls: 3, faults: [])
         #expect(violation.description.contains("--world 7 --faults 0 --world-calls 3\n"))
         violation.nodes = 3
         #expect(violation.description.contains("--world 7 --faults 0 --world-calls 3 --nodes 3\n"))
+        violation.hasBackend = true
+        #expect(violation.description.contains("--world-calls 3 --nodes 3 --backend\n"))
+        violation.hasBackend = false
         violation.nodes = 0
         violation.hasSchedules = true
         #expect(violation.description.contains("--world 7 --faults 0 --world-calls 3 --schedules\n"))

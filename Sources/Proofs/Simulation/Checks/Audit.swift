@@ -200,7 +200,7 @@ final class Audit: Part {
                 }
             }
             server.checkEnd()
-            after(0, .finish)
+            after(0, scenario.hasBackend ? .backend(.waits) : .finish)
             return
         }
         hasHungUp = true

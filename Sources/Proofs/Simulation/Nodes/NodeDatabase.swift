@@ -6,6 +6,7 @@ import SeededRandom
 /// The database of several nodes: the owner's row with its epoch and its lease, and the transactions of the stores.
 final class NodeDatabase: Part {
     private let nodes: [SimulatedNode]
+    private let backend: Backend?
     private var disk = Disk()
     /// The owner's row, without its lease.
     private(set) var row = OwnerRow(epoch: .none, node: nil, address: "", lease: .milliseconds(0))
@@ -14,8 +15,9 @@ final class NodeDatabase: Part {
     /// Whether no node can reach the database.
     var isAway = false
 
-    init(_ course: Course, of nodes: [SimulatedNode]) {
+    init(_ course: Course, of nodes: [SimulatedNode], _ backend: Backend?) {
         self.nodes = nodes
+        self.backend = backend
         super.init(course)
     }
 
@@ -114,6 +116,7 @@ final class NodeDatabase: Part {
             guard case .commit(let changes, let ticket) = item else { continue }
             guard ticket > store.durable else { continue }
             disk.apply(changes)
+            backend?.durable([changes])
             store.durable = ticket
         }
         return true

@@ -25,6 +25,9 @@ extension NodesServer {
         case .checkOffer(let device, let key, let epoch, let number):
             checkOffer(network.devices[device], key, epoch, number)
         case .checkService: checkService()
+        case .deliveryArrives(let request, let run, let node, let life): deliveryArrives(request, run, node, life)
+        case .resends(let resend): if let owner, owner.isServing, !owner.isStopped { turns.resend(resend) }
+        case .feedRead(let id, let feed): readFeed(feed, as: id)
         default: break
         }
     }
@@ -98,6 +101,7 @@ extension NodesServer {
         case .ownerTimer: if node === owner, node.isServing { turns.serve(.deadlineReached) }
         case .pushArrives(let push, let run): pushArrives(push, run, node)
         case .pushResult(let id, let result, let run): if node === owner { turns.pushResult(run, id, result) }
+        case .deliveryResult(let id, let result, let run): deliveryEnds(id, result, run, node)
         case .begins: begin(node)
         }
     }

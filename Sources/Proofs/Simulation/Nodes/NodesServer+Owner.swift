@@ -185,6 +185,7 @@ extension NodesServer {
         case .close(let id, let code, _, let isLost):
             network.links[Int(LinkNumber.edgeNumber(id.rawValue))].endAtServer(at: now)
             close(id, code: code, discardingQueue: isLost, from: node)
+        case .reply(let id, let reply) where Backend.isRead(id): backend?.replied(reply, to: id)
         case .reply(let id, let reply):
             let index = Int(LinkNumber.edgeNumber(id.rawValue))
             guard requests.checkReply(reply, to: index) else { return }
@@ -195,6 +196,7 @@ extension NodesServer {
             node.store?.queue.append(.query(query, id))
             if let store = node.store { database.pump(store, node) }
         case .push(let push): after(pushes.ordered(push), node, .pushArrives(push, run: turns.run))
+        case .deliver(let request): deliver(request, by: turns.run, node)
         default: carryOutShared(output, at: node)
         }
     }
@@ -241,12 +243,32 @@ extension NodesServer {
             checker.checkDeposed(push, by: deposed)
             after(draws.nodes.within(5...60), node, .pushArrives(push, run: deposed.run))
         case .cancelPush(let id): node.deposed?.cancelled.insert(id)
+        case .deliver(let request): deliver(request, by: deposed.run, node)
+        case .reply(let id, let reply) where Backend.isRead(id): backend?.replied(reply, to: id)
         case .reply(let id, let reply):
             let index = Int(LinkNumber.edgeNumber(id.rawValue))
             checkDeposed(reply, to: index, by: deposed)
             sendReply(reply, to: id, from: node)
         default: carryOutShared(output, at: node)
         }
+    }
+
+    // MARK: The app's backend
+
+    /// Passes the result of a request to the owner that has sent it, deposed or not.
+    func deliveryEnds(_ id: DeliveryID, _ result: DeliveryResult, _ run: Int, _ node: SimulatedNode) {
+        backend?.told.resulted(id, by: run)
+        if node === owner, run == turns.run {
+            turns.delivered(run, id, result)
+        } else if node.deposed?.run == run {
+            decide(.delivered(id, result), at: node)
+        }
+    }
+
+    /// Reads the feed at the owner.
+    func readFeed(_ feed: Switchboard.FeedRead, as id: RequestID) {
+        guard let owner, owner.isServing, !owner.isStopped, let service = Backend.service else { return }
+        turns.serve(.requested(id, service, .feed(feed)))
     }
 
     // MARK: Commands to sockets

@@ -13,6 +13,8 @@ final class NodesServer: Part, ServerUnderTest {
     let network: Network
     let requests: Requests
     let pushes: PushServices
+    /// The app's backend; `nil` = there is none.
+    let backend: Backend?
     let nodes: [SimulatedNode]
     let nodeLinks: NodeLinks
     let database: NodeDatabase
@@ -27,18 +29,25 @@ final class NodesServer: Part, ServerUnderTest {
     /// When an owner last served.
     var lastServed = Course.startTime
 
-    init(_ turns: Turns, _ network: Network, _ requests: Requests, _ pushes: PushServices) {
+    init(
+        _ turns: Turns,
+        _ network: Network,
+        _ requests: Requests,
+        _ pushes: PushServices,
+        _ backend: Backend? = nil
+    ) {
         let course = turns.course
         self.turns = turns
         self.network = network
         self.requests = requests
         self.pushes = pushes
+        self.backend = backend
         nodes = (0..<course.scenario.nodeCount).compactMap { number in
             let id = NodeID("n\(number)")
             return id.map { SimulatedNode(number: number, id: $0, at: Moment(milliseconds: course.now)) }
         }
         nodeLinks = NodeLinks(course, between: nodes)
-        database = NodeDatabase(course, of: nodes)
+        database = NodeDatabase(course, of: nodes, backend)
         super.init(course)
         turns.server = self
     }

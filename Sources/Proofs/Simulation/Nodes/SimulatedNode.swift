@@ -224,6 +224,7 @@ enum NodeEvent {
     case ownerTimer
     case pushArrives(OutgoingPush, run: Int)
     case pushResult(PushID, PushResult, run: Int)
+    case deliveryResult(DeliveryID, DeliveryResult, run: Int)
     case begins
 
     /// Whether a thread of the store handles the event, while the loop may stand still.

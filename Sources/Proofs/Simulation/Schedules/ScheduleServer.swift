@@ -146,9 +146,9 @@ final class ScheduleServer: OneServer {
         turns.pushResult(run, push.id, accepted)
     }
 
-    override func durable(_ changes: [Change], upTo ticket: Ticket) {
-        super.durable(changes, upTo: ticket)
-        users.schedules.durable(changes)
+    override func durable(_ batches: [[Change]], upTo ticket: Ticket) {
+        super.durable(batches, upTo: ticket)
+        users.schedules.durable(batches.flatMap(\.self))
         if let message = users.schedules.violation { fail("I20", message) }
     }
 

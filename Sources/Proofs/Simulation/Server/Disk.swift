@@ -10,6 +10,8 @@ struct Disk {
     private var isOpen = false
     /// The batches that wait to be written.
     private(set) var queue: [(changes: [Change], ticket: Ticket)] = []
+    /// The queries that wait until the batches before them are durable.
+    private var queries: [(query: StoreQuery, id: StoreQueryID, after: Ticket)] = []
     /// How many of these batches are being written.
     private(set) var writing = 0
 
@@ -27,6 +29,7 @@ struct Disk {
     mutating func close() {
         writing = queue.count
         _ = finishWriting()
+        queries = []
         if isOpen { tables.uncleanStarts = max(0, tables.uncleanStarts - 1) }
         isOpen = false
     }
@@ -34,13 +37,33 @@ struct Disk {
     /// Returns the result of a query, with the queued batches applied; `nil` = the simulated stores do not answer it.
     func answer(_ query: StoreQuery) -> StoreResult? {
         switch query {
-        case .log, .epoch: break
+        case .log, .epoch, .events, .heldEvents, .eventExcess: break
         case .history, .timeline, .peers, .numbers, .numberChanges: return nil
         }
         guard !queue.isEmpty else { return tables.run(query) }
         var all = tables
         for batch in queue { for change in batch.changes { all.keep(change) } }
         return all.run(query)
+    }
+
+    /// Asks for events: the query waits until everything that was committed before it is durable.
+    mutating func ask(_ query: StoreQuery, as id: StoreQueryID) {
+        queries.append((query, id, queue.last?.ticket ?? Ticket(rawValue: 0)))
+    }
+
+    /// Takes the queries that wait for nothing any more, each with its answer.
+    mutating func takeAnswers() -> [(id: StoreQueryID, answer: StoreResult)] {
+        let ready = queries.prefix { query in queue.first.map { $0.ticket > query.after } ?? true }
+        queries.removeFirst(ready.count)
+        return ready.map { ($0.id, tables.run($0.query)) }
+    }
+
+    /// Whether a query concerns events for the app's backend.
+    static func concernsEvents(_ query: StoreQuery) -> Bool {
+        switch query {
+        case .events, .heldEvents, .eventExcess: true
+        case .log, .epoch, .history, .timeline, .peers, .numbers, .numberChanges: false
+        }
     }
 
     /// The result of a query that the simulated stores do not answer.
@@ -54,8 +77,8 @@ struct Disk {
     /// Begins to write all queued batches.
     mutating func beginWriting() { writing = queue.count }
 
-    /// The changes of the batches that are being written.
-    var changesBeingWritten: [Change] { queue[..<writing].flatMap(\.changes) }
+    /// The changes of each of the batches that are being written.
+    var batchesBeingWritten: [[Change]] { queue[..<writing].map(\.changes) }
 
     /// Makes the batches that are being written durable, and returns the ticket of the last one.
     mutating func finishWriting() -> Ticket? {
@@ -73,6 +96,7 @@ struct Disk {
     mutating func crash(keepingWrites: Bool) {
         if keepingWrites { _ = finishWriting() }
         queue = []
+        queries = []
         writing = 0
     }
 }

@@ -20,6 +20,10 @@ extension OneServer {
             if run == turns.run, turns.switchboard != nil { turns.serve(.stored(report)) }
         case .pushArrives(let run, let push): pushArrives(push, run)
         case .pushResult(let run, let id, let result): turns.pushResult(run, id, result)
+        case .deliveryArrives(let request, let run, _, _): deliveryArrives(request, run)
+        case .deliveryResult(let run, let id, let result): deliveryEnds(run, id, result)
+        case .feedRead(let id, let feed): readFeed(feed, as: id)
+        case .resends(let resend): turns.resend(resend)
         case .restart: start()
         default: break
         }

@@ -9,13 +9,22 @@ class OneServer: Part, ServerUnderTest {
     let network: Network
     let requests: Requests
     private let pushes: PushServices
+    /// The app's backend; `nil` = there is none.
+    let backend: Backend?
     private var disk = Disk()
 
-    init(_ turns: Turns, _ network: Network, _ requests: Requests, _ pushes: PushServices) {
+    init(
+        _ turns: Turns,
+        _ network: Network,
+        _ requests: Requests,
+        _ pushes: PushServices,
+        _ backend: Backend? = nil
+    ) {
         self.turns = turns
         self.network = network
         self.requests = requests
         self.pushes = pushes
+        self.backend = backend
         super.init(turns.course)
         turns.server = self
     }
@@ -45,8 +54,11 @@ class OneServer: Part, ServerUnderTest {
     /// The server has started.
     func started(with stored: StoredState) { turns.planTimer() }
 
-    /// Changes are durable from now on.
-    func durable(_ changes: [Change], upTo ticket: Ticket) { checker.durable(upTo: ticket) }
+    /// Changes are durable from now on, batch by batch.
+    func durable(_ batches: [[Change]], upTo ticket: Ticket) {
+        checker.durable(upTo: ticket)
+        backend?.durable(batches)
+    }
 
     /// Returns for how long the server is down.
     func downtime(afterCrash: Bool) -> Int64 { draws.faults.within(50...(afterCrash ? 4_000 : 2_000)) }
@@ -61,12 +73,16 @@ class OneServer: Part, ServerUnderTest {
         case .send(let id, let frame): network.sends(frame, on: Int(id.rawValue))
         case .ping(let id, let number): network.pings(Int(id.rawValue), number)
         case .close(let id, let code, _, _): network.closes(Int(id.rawValue), code: code)
+        case .reply(let id, let reply) where Backend.isRead(id): backend?.replied(reply, to: id)
         case .reply(let id, let reply): respond(reply, to: Int(id.rawValue))
         case .verify(let id, let name, _):
             turns.serve(.verified(id, id: name, .success(network.device(of: Int(id.rawValue)).principal)))
         case .commit(let changes, let ticket):
             disk.commit(changes, as: ticket)
             if disk.writing == 0 { beginWriting() }
+        case .submit(let query, let id) where Disk.concernsEvents(query):
+            disk.ask(query, as: id)
+            answerQueries()
         case .submit(let query, let id):
             guard let answer = disk.answer(query) else {
                 return after(2, .storeReport(run: turns.run, .queryResult(id, Disk.notSimulated)))
@@ -75,6 +91,7 @@ class OneServer: Part, ServerUnderTest {
             let result = fails ? StoreResult.failed(StoreFailure("cannot be read")) : answer
             after(draws.network.within(1...20), .storeReport(run: turns.run, .queryResult(id, result)))
         case .push(let push): order(push)
+        case .deliver(let request): deliver(request)
         case .marked, .bound, .cancelPush, .revoked, .done, .audit, .note, .trace: break
         }
     }
@@ -96,6 +113,38 @@ class OneServer: Part, ServerUnderTest {
         pushes.arrived(push) { result, delay in after(delay, .pushResult(run: run, push.id, result)) }
     }
 
+    // MARK: Events for the app's backend
+
+    private func deliver(_ request: EventRequest) {
+        guard let backend else { return }
+        after(backend.ordered(request, by: turns.run), .deliveryArrives(request, run: turns.run))
+    }
+
+    /// Handles a request that reaches the app's backend, whether this run of the server goes on or not.
+    func deliveryArrives(_ request: EventRequest, _ run: Int) {
+        backend?.arrived(request) { result, delay in
+            after(delay, .deliveryResult(run: run, request.id, result))
+        }
+    }
+
+    func deliveryEnds(_ run: Int, _ id: DeliveryID, _ result: DeliveryResult) {
+        backend?.told.resulted(id, by: run)
+        turns.delivered(run, id, result)
+    }
+
+    func readFeed(_ feed: Switchboard.FeedRead, as id: RequestID) {
+        guard turns.switchboard != nil, let service = Backend.service else { return }
+        turns.serve(.requested(id, service, .feed(feed)))
+    }
+
+    private func answerQueries() {
+        for (id, answer) in disk.takeAnswers() {
+            let fails = faults.contains(.store) && !isHealed && draws.backend.percent(3)
+            let result = fails ? StoreResult.failed(StoreFailure("cannot be read")) : answer
+            after(draws.backend.within(1...20), .storeReport(run: turns.run, .queryResult(id, result)))
+        }
+    }
+
     // MARK: The store
 
     private func beginWriting() {
@@ -108,9 +157,10 @@ class OneServer: Part, ServerUnderTest {
 
     func committed(_ run: Int) {
         guard run == turns.run, turns.switchboard != nil else { return }
-        let changes = disk.changesBeingWritten
+        let batches = disk.batchesBeingWritten
         guard let ticket = disk.finishWriting() else { return }
-        durable(changes, upTo: ticket)
+        durable(batches, upTo: ticket)
+        answerQueries()
         beginWriting()
         turns.serve(.stored(.committed(upTo: ticket)))
     }
@@ -156,7 +206,7 @@ class OneServer: Part, ServerUnderTest {
         log(
             "server crashes (\(disk.queue.count) commits waiting, \(disk.writing) being written: \(keeps ? "kept" : "lost"))"
         )
-        if keeps, disk.writing > 0 { durable(disk.changesBeingWritten, upTo: disk.queue[disk.writing - 1].ticket) }
+        if keeps, disk.writing > 0 { durable(disk.batchesBeingWritten, upTo: disk.queue[disk.writing - 1].ticket) }
         disk.crash(keepingWrites: keeps)
         goDown()
         after(downtime(afterCrash: true), .restart)
@@ -170,7 +220,7 @@ class OneServer: Part, ServerUnderTest {
         turns.flush()
         // The commits that a full disk did not take are lost.
         if scenario.hasSchedules, turns.isStoreStalled { disk.crash(keepingWrites: false) }
-        if let last = disk.queue.last { durable(disk.queue.flatMap(\.changes), upTo: last.ticket) }
+        if let last = disk.queue.last { durable(disk.queue.map(\.changes), upTo: last.ticket) }
         disk.close()
         goDown()
         after(downtime(afterCrash: false), .restart)

@@ -78,6 +78,7 @@ final class Turns: Part {
         policy.applicationServerKey = "B"
         policy.withholdsDecisions = faults.contains(.withholding)
         policy.marksLogs = scenario.hasNodes
+        if scenario.hasBackend { policy.events = BackendPlan(seed: scenario.seed, faults: faults).policy }
         return policy
     }
 
@@ -88,6 +89,17 @@ final class Turns: Part {
         log("APNs ~ server: push \(id.rawValue) \(result)")
         checker.pushResulted(id, result)
         serve(.pushed(id, result), repeatable: draws.pushes.percent(5))
+    }
+
+    /// Lets an operator demand that events are delivered again.
+    func resend(_ resend: EventDeliveries.Resend) {
+        serve(.operatorCommand(OperatorCommandID(rawValue: 1 << 40), .resendEvents(resend)))
+    }
+
+    /// Passes the result of a delivery of an event to the run that has sent it; some results come twice.
+    func delivered(_ run: Int, _ id: DeliveryID, _ result: DeliveryResult) {
+        guard run == self.run, switchboard != nil else { return }
+        serve(.delivered(id, result), repeatable: draws.backend.percent(5))
     }
 
     /// Passes one input to the switchboard and performs its outputs.
@@ -137,6 +149,7 @@ final class Turns: Part {
                     }
                 }
                 perform([output])
+            case .deliver(let request): fail("I7", "a repeated input sent \(request.eventID)")
             case .marked, .bound, .ping, .close, .verify, .submit, .cancelPush, .revoked, .done, .audit, .note, .trace:
                 break
             }
@@ -153,8 +166,19 @@ final class Turns: Part {
 
     /// Wakes the server at its deadline, unless another run of it has planned the timer.
     func timerFires(_ run: Int) {
+        // A timer that was planned before an earlier deadline: each would plan another one, and in the hours for which a
+        // backend may be waited for there would be more and more of them.
+        if scenario.hasBackend, let timerAt, timerAt > now { return }
         timerAt = nil
-        guard run == self.run, server?.decides == true else { return }
+        guard run == self.run else { return }
+        guard server?.decides == true else {
+            // A node that stands still goes on later; nothing else may wake it while only a backend is waited for.
+            if scenario.hasBackend {
+                timerAt = now + 1_000
+                plan(.serverTimer(run: run), at: now + 1_000)
+            }
+            return
+        }
         serve(.deadlineReached)
     }
 
@@ -219,6 +243,8 @@ final class Turns: Part {
         case .ended(let id, let epoch, let reason): log("server: call \(id.text)/\(epoch) ended, \(reason.rawValue)")
         case .schedulesPlanned, .unknownTimeZone, .unknownName: break
         case .unreadable(let number): fail("I4", "call number \(number.rawValue) was stored and cannot be read")
+        case .events(let note): log("server: \(note)")
+        case .eventsLost(let count): log("server: \(count) events are lost")
         case .pushFailed, .storeStalled, .storeRecovered, .storeBehind, .oddClock, .damaged: break
         }
     }

@@ -10,6 +10,7 @@ struct Draws {
     var clients: SeededGenerator
     var nodes: SeededGenerator
     var unnamed: SeededGenerator
+    var backend: SeededGenerator
     /// The seed of the server's own randomness.
     let serverSeed: UInt64
 
@@ -23,6 +24,7 @@ struct Draws {
         clients = SeededGenerator(seed: seed, stream: 7)
         nodes = SeededGenerator(seed: seed, stream: 8)
         unnamed = SeededGenerator(seed: seed, stream: 9)
+        backend = SeededGenerator(seed: seed, stream: 13)
     }
 }
 

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import Nodes
+import Switchboard
 
 /// An event in a world.
 enum Event {
@@ -16,6 +17,10 @@ enum Event {
     indirect case storeReport(run: Int, StoreReport)
     indirect case pushArrives(run: Int, OutgoingPush)
     indirect case pushResult(run: Int, PushID, PushResult)
+    indirect case deliveryArrives(EventRequest, run: Int, node: Int = 0, life: Int = 0)
+    indirect case deliveryResult(run: Int, DeliveryID, DeliveryResult)
+    indirect case feedRead(RequestID, Switchboard.FeedRead)
+    case resends(EventDeliveries.Resend)
     case restart
     indirect case node(Int, life: Int, NodeEvent)
     indirect case database(DatabaseRequest, Int, life: Int)
@@ -39,6 +44,9 @@ enum Event {
     indirect case step(Step)
     case schedule(ScheduleEvent)
 
+    // The app's backend.
+    indirect case backend(BackendEvent)
+
     // The world itself.
     case chaos(Faults)
     case audit
@@ -47,6 +55,20 @@ enum Event {
     case settle
     case hangUpAll
     case finish
+}
+
+extension Event {
+    /// Whether the event is one of the devices and their users, or an audit of them.
+    ///
+    /// These are left out while only the app's backend is waited for.
+    var isOfDevices: Bool {
+        switch self {
+        case .down, .pingDown, .closeDown, .response, .timeout, .tokenExpires, .pushDelivered, .coreDeadline, .connect,
+            .app, .step, .chaos, .audit, .checkDelivery, .checkRing, .settle, .hangUpAll, .checkService, .checkOffer:
+            true
+        default: false
+        }
+    }
 }
 
 /// Something that happens to one run of an app.

@@ -8,16 +8,27 @@ struct Scenario {
     var nodeCount = 0
     /// Whether its users have schedules, and no sockets.
     var hasSchedules = false
+    /// Whether the server reports its calls to an app's backend.
+    var hasBackend = false
     /// Whether its ladder is recorded.
     var isRecording = false
 
-    init(seed: UInt64, calls: Int, faults: Faults, nodes: Int = 0, hasSchedules: Bool = false, isRecording: Bool) {
+    init(
+        seed: UInt64,
+        calls: Int,
+        faults: Faults,
+        nodes: Int = 0,
+        hasSchedules: Bool = false,
+        hasBackend: Bool = false,
+        isRecording: Bool
+    ) {
         self.seed = seed
         callCount = calls
         // Servers of several nodes withhold their decisions.
         self.faults = nodes > 0 ? faults.union(.withholding) : faults
         nodeCount = nodes
         self.hasSchedules = hasSchedules
+        self.hasBackend = hasBackend
         self.isRecording = isRecording
     }
 

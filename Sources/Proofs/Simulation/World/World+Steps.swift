@@ -80,6 +80,7 @@ extension World {
         course.isHealed = true
         network.endLatency()
         server.endFaults()
+        backend?.endFaults()
         for device in network.devices {
             device.offlineUntil = 0
             device.hasExpiredToken = false

@@ -12,6 +12,8 @@ final class World: Part {
     let server: any ServerUnderTest
     /// The server, if the users have schedules, and no sockets.
     let schedules: ScheduleServer?
+    /// The app's backend; `nil` = there is none.
+    let backend: Backend?
     let users: Users
     let apps: Apps
     let audit: Audit
@@ -22,12 +24,15 @@ final class World: Part {
         let requests = Requests(course, network)
         let pushes = PushServices(course, network)
         let turns = Turns(course)
+        let backend = scenario.hasBackend ? Backend(course, network) : nil
+        self.backend = backend
         schedules =
             scenario.hasSchedules
             ? ScheduleServer(turns, network, requests, pushes, for: ScheduleUsers(course)) : nil
         server =
             scenario.hasNodes
-            ? NodesServer(turns, network, requests, pushes) : schedules ?? OneServer(turns, network, requests, pushes)
+            ? NodesServer(turns, network, requests, pushes, backend)
+            : schedules ?? OneServer(turns, network, requests, pushes, backend)
         users = Users(requests, network)
         apps = Apps(users, server)
         audit = Audit(apps)
@@ -39,6 +44,7 @@ final class World: Part {
         if schedules == nil { makeDevices() }
         server.start()
         if let schedules { schedules.plan() } else { plan() }
+        backend?.begin()
         while let event = course.next() {
             handle(event)
             course.check()
@@ -49,9 +55,11 @@ final class World: Part {
         statistics.mix(UInt64(truncatingIfNeeded: now))
         statistics.mix(UInt64(statistics.steps))
         statistics.coverage = checker.coverage
+        statistics.events = backend?.told.events.count ?? 0
     }
 
     private func handle(_ event: Event) {
+        if backend?.waitsSince != nil, event.isOfDevices { return }
         switch event {
         case .down(let link, let frame): apps.deviceReceives(frame, on: link)
         case .pingDown(let link, let number): network.pinged(link, number)
@@ -70,6 +78,7 @@ final class World: Part {
         case .checkDelivery(let key, let epoch, let number): audit.checkDelivery(key, epoch, number)
         case .checkRing(let device, let instance, let name, let ring):
             audit.checkRing(network.devices[device], instance, name, ring)
+        case .backend(let event): backend?.happens(event)
         case .audit:
             audit.audit()
             after(3_000, .audit)

@@ -175,7 +175,7 @@ def test_the_document_has_every_frame_of_the_sources_and_no_other():
 
 
 def test_the_document_has_every_code_that_an_error_can_carry():
-    http = {"method_not_allowed", "unsupported_media_type", "upgrade_required"}
+    http = {"method_not_allowed", "unsupported_media_type", "upgrade_required", "cursor_gone"}
     http |= {"bad_request", "bad_handshake", "request_timeout", "length_required", "headers_too_large", "http_version", "websocket_version"}
     assert set(DOCUMENT["components"]["schemas"]["code"]["enum"]) == set(codes_in_sources()) - http
 

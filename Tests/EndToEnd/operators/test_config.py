@@ -99,7 +99,7 @@ def test_a_setting_under_both_of_its_names_is_refused(tmp_path):
 
 
 def test_the_help_has_no_old_name():
-    assert "bytes-per-day" in (text := run("serve", "--help").stdout) and "kept-bytes" not in text
+    assert "bytes-per-day" in (text := run("serve", "--help").stdout) and "--kept-bytes" not in text
     assert "max-connections" not in text + run("config", "--table").stdout
 
 

@@ -30,6 +30,8 @@ FILES = {
     "--fcm-ca-file": ["--fcm-service-account-file", "{some}"],
     "--vapid-key-file": ["--vapid-subject", "mailto:ops@example.com"],
     "--web-push-ca-file": ["--vapid-subject", "mailto:ops@example.com"],
+    "--events-secret-file": ["--events-url", "https://127.0.0.1:1/"],
+    "--events-ca-file": ["--events-url", "https://127.0.0.1:1/", "--events-secret-file", "{some}"],
     "--tls-cert": ["--tls-key", "{some}"],
     "--tls-key": ["--tls-cert", "{certificate}"],
     "--turn-secret-file": ["--turn-url", "turn:127.0.0.1:1"],

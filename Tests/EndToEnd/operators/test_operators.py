@@ -36,7 +36,7 @@ def wait_for(world, *arguments, holds, seconds=8):
     return result
 
 
-COMMANDS = "init config doctor calls devices push-test revoke backup restore move serve explain health token".split()
+COMMANDS = "init config doctor calls devices push-test revoke events backup restore move serve explain health token".split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

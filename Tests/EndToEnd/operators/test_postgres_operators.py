@@ -185,7 +185,7 @@ def test_the_doctor_tells_about_the_database(make_server, durable_store, tmp_pat
     assert database.sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'ringline'", database=database_name(store)) == "0"
     server = make_server("--store", store)
     found = doctor(tmp_path, store)
-    assert found["database schema"] == ("ok", "version 6")
+    assert found["database schema"] == ("ok", "version 7")
     assert found["database owner"][0] == "ok" and f"(process {server.pid})" in found["database owner"][1]
     assert found["database values"] == ("ok", "all that a start reads are valid")
     assert found["data folder"][0] in ("ok", "warning")

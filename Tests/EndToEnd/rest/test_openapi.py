@@ -246,6 +246,7 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
     """
     options = [*turn_options(tmp_path), "--stun-url", "stun:stun.example.com:3478"]
     options += ["--vapid-subject", "mailto:ops@example.com", "--vapid-key-file", str(tmp_path / "vapid-key.pem")]
+    options += ["--events-feed", "true"]
     minute = Minute(clock_library, tmp_path / "clock")
     world = make_world(make_server(*options, environment=minute.environment))
     for base in ("/api/schedules", "/api/users/10/schedules"):
@@ -291,6 +292,7 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
     story(hanako, "DELETE", "/api/me/devices/iphone-h", "/api/me/devices/{deviceId}")
     story(taro, "GET", "/api/turn-cred", "/api/turn-cred")
     story(taro, "GET", "/api/web-push", "/api/web-push")
+    story(world.rest("backend", scope="server"), "GET", "/v1/events", "/v1/events")
     story(taro, "POST", "/api/blocks", "/api/blocks", json={"blocked_user_id": 12})
     story(taro, "GET", "/api/blocks", "/api/blocks")
     story(taro, "DELETE", "/api/blocks/12", "/api/blocks/{userId}")

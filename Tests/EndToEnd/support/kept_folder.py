@@ -78,6 +78,21 @@ MIGRATIONS = [
     CREATE INDEX directory_removed ON directory (removed_at) WHERE removed_at IS NOT NULL;
     CREATE INDEX directory_blocked ON directory (owner, number) WHERE list = 1 AND removed_at IS NULL
     """,
+    """
+    CREATE TABLE app_event (position INTEGER PRIMARY KEY, incarnation INTEGER NOT NULL, at INTEGER NOT NULL,
+        type TEXT NOT NULL, call INTEGER, number INTEGER NOT NULL, user TEXT, data BLOB NOT NULL, total INTEGER NOT NULL
+        ) STRICT;
+    CREATE INDEX app_event_by_call ON app_event (call) WHERE call IS NOT NULL;
+    CREATE TABLE event_endpoint (url TEXT PRIMARY KEY, settled_up_to INTEGER NOT NULL, stopped_at INTEGER,
+        parked INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE held_event (url TEXT NOT NULL, position INTEGER NOT NULL, call INTEGER, state TEXT NOT NULL,
+        retry_at INTEGER, attempts INTEGER NOT NULL, since INTEGER NOT NULL, PRIMARY KEY (url, position)
+        ) STRICT, WITHOUT ROWID;
+    CREATE INDEX held_event_by_retry ON held_event (url, retry_at, position) WHERE state = 'retry';
+    CREATE INDEX held_event_by_call ON held_event (url, call, position);
+    CREATE INDEX held_event_by_state ON held_event (url, state, position);
+    CREATE INDEX held_event_by_position ON held_event (position)
+    """,
 ]
 
 # For each call, the users whose view of it `results` asks for.

@@ -2,7 +2,7 @@ import Glibc
 
 /// The addresses of this machine and of private networks, to which plain `http` may go.
 ///
-/// Unlike the opposite of ``PublicAddress``, it is a list of what is allowed: an address of an unknown kind is not in it.
+/// Unlike the opposite of `PublicAddress`, it is a list of what is allowed: an address of an unknown kind is not in it.
 package enum OwnNetwork {
     /// The blocks of IPv4 addresses: first address and number of bits.
     ///

@@ -13,6 +13,8 @@ extension Switchboard {
         let devices = directory.devices(of: user)
         if own.isEmpty, !devices.contains(where: { $0.ringingPush != nil }) { note(call, .noDevice) }
         for device in devices where !device.isLive(among: own) { wake(device, for: call) }
+        // A call that was withheld rings only now, and nothing else of it may change.
+        checkReach(of: call)
         reschedule(call)
     }
 

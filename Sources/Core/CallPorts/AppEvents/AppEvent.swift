@@ -76,8 +76,8 @@ package struct EventPosition: Hashable, Comparable, Sendable {
 
 /// The incarnation of a database: 1, or the Unix time in seconds at which a backup was last restored.
 ///
-/// What was written after the backup was made is lost by a restoration, though readers may have seen it. So ids and
-/// cursors name the incarnation.
+/// A restoration loses the events after the backup, and readers may have seen them. So ids and cursors name the
+/// incarnation.
 package struct EventIncarnation: Hashable, Sendable {
     /// The number.
     package let rawValue: UInt32

@@ -6,9 +6,6 @@ package import CallPorts
 /// A state machine: each input appends what is to be done to `effects`. All inputs of a turn may share one array; its
 /// order is kept. At ``deadline`` call ``deadlineReached(at:into:)``.
 package struct EventDeliveries {
-    /// The largest number of endpoints.
-    package static let endpointLimit = 4
-
     private(set) var deliveries: [EventDelivery] = []
     private let incarnation: EventIncarnation
     private var lastDelivery: UInt64 = 0
@@ -53,7 +50,7 @@ package struct EventDeliveries {
     ///
     /// An endpoint that is new begins after the newest event. A stored one that is not configured any more is removed.
     ///
-    /// `urls`: The addresses, at most ``endpointLimit``. `stored`: What the store had at the start. `lastCall`: The
+    /// `urls`: The addresses, at most ``EventPolicy/endpointLimit``. `stored`: What the store had at the start. `lastCall`: The
     /// highest call number ever used, as the store had it: of calls up to it, events may be held.
     package init(
         endpoints urls: [String],

@@ -4,8 +4,8 @@ import CallWire
 
 /// The events of calls for the app's backend (protocol, section 13).
 ///
-/// They are not made where a call is decided, but of its record, when the record is stored: what differs from the events
-/// that the call has already is new. So an event and its decision are in one commit, and a call that ends has exactly one
+/// They are made when a call's record is stored, not where the call is decided: whatever has happened to the call and has
+/// no event yet gets one. So an event and its decision are in one commit, and a call that ends has exactly one
 /// event of its end, however it ended.
 extension Switchboard {
     /// Hands all changes so far to the store, with the events that they are.

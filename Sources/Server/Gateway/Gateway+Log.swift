@@ -78,22 +78,22 @@ extension Gateway {
         case .down(let url, let result):
             log.warning(
                 "an endpoint accepts no events; they wait",
-                [.endpoint(OperatorText(url))] + Self.fields(of: result)
+                [.endpoint(OperatorText(EventEndpoint.shown(url)))] + Self.fields(of: result)
             )
         case .recovered(let url, let duration):
             log.notice(
                 "an endpoint accepts events again",
-                [.endpoint(OperatorText(url)), .seconds(Self.seconds(duration.milliseconds))]
+                [.endpoint(OperatorText(EventEndpoint.shown(url))), .seconds(Self.seconds(duration.milliseconds))]
             )
         case .stopped(let url):
             log.error(
                 "an endpoint has said that it is gone (410): it is sent nothing until an operator resends",
-                [.endpoint(OperatorText(url))]
+                [.endpoint(OperatorText(EventEndpoint.shown(url)))]
             )
         case .parked(let url, let count, _):
             log.error(
                 "events were refused for three days and are parked: ringline events resend sends them again",
-                [.endpoint(OperatorText(url)), .events(count)]
+                [.endpoint(OperatorText(EventEndpoint.shown(url))), .events(count)]
             )
         }
     }

@@ -36,7 +36,7 @@ package struct ServerConfiguration: Sendable {
 
     /// The names, in lower case, of headers that are read besides those of `RequestHead`'s own members.
     ///
-    /// The ``RequestFilter`` must know them too, because it drops the others. Default none.
+    /// The filter of requests must know them too, because it drops the others. Default none.
     package var furtherHeaders: [String] = []
 
     /// The largest message a client may send, in bytes.

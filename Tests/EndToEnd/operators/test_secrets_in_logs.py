@@ -49,6 +49,7 @@ def test_a_secret_is_found_wherever_it_is_in_a_line(secret, kind):
         f"{TIME} notice started data=/tmp/x descriptors=1048576 version=1.0.0",
         f'{TIME} error the key set cannot be fetched jwks.url="https://127.0.0.1:4/jwks.json"',
         f'{{"time":"{TIME}","level":"error","jwks.url":"https://127.0.0.1:4/jwks.json","x":"y"}}',
+        f"{TIME} notice an endpoint accepts events again connection.seconds=1 endpoint.url=http://127.0.0.1:4/ringline",
         f"{TIME} debug APNs responded to a push device.token=a1b2c3… push.status=200",
         "ringline: The database postgres://127.0.0.1:5432/calls cannot be reached"
         ' (connect: connection to server at "127.0.0.1", port 5432 failed: Connection refused, SQLSTATE 08006)',

@@ -3,8 +3,9 @@
     RINGLINE_TRACE_LOGS=FOLDER pytest …                      lets the servers log at `trace`, into that folder
     python Tests/EndToEnd/support/secrets_in_logs.py FOLDER     prints every line with a secret; fails if there is one
 
-The servers' own settings may be in the log: paths, and the addresses of `--jwks-url`, of `--node-address` and of the
-database of `--store`, without user and password. All else that looks like an address is a client's, or a candidate's.
+The servers' own settings may be in the log: paths, and the addresses of `--jwks-url`, of `--events-url` (without its
+query), of `--node-address` and of the database of `--store` (without user and password). All else that looks like an
+address is a client's, or a candidate's.
 """
 
 import concurrent.futures
@@ -38,7 +39,9 @@ ADDRESS_V6 = re.compile(
 # A sentence of the server's own.
 SENTENCE = "must begin with the line v=0"
 # The operator's own settings, in both formats of the log.
-SETTINGS = re.compile(r'\b(?:jwks\.url|data|tls\.cert|tls\.key|node\.address)(?:=|":)(?:"(?:[^"\\]|\\.)*"|\S+)')
+SETTINGS = re.compile(
+    r'\b(?:jwks\.url|endpoint\.url|data|tls\.cert|tls\.key|node\.address)(?:=|":)(?:"(?:[^"\\]|\\.)*"|\S+)'
+)
 # The database of `--store`, as the server and as libpq name it.
 DATABASE = re.compile(r'\bpostgres://[^\s@"\\]+|\bconnection to server at \\?"[^"\\]*\\?"(?: \([0-9A-Fa-f.:]+\))?')
 # A warning at the start is about the operator's settings.

@@ -18,6 +18,9 @@ package struct EventEndpoint: Equatable, Sendable {
         self.stoppedAt = stoppedAt
         self.parkedCount = parkedCount
     }
+
+    /// Returns an endpoint's address as logs and tables show it: without its query, which may contain a key.
+    package static func shown(_ url: String) -> String { String(url.prefix { $0 != "?" }) }
 }
 
 /// An event that could not be delivered to an endpoint yet, and that later events of other calls do not wait for.

@@ -89,7 +89,7 @@ struct EventsListCommand: ParsableCommand {
                     rows.append([
                         content.event?.id ?? "(deleted, position \(content.held.position.rawValue))",
                         content.event?.type.rawValue ?? "-", about?.text ?? "-", about?.number ?? "-",
-                        EventURL.shown(endpoint.url), "\(content.held.attempts)",
+                        EventEndpoint.shown(endpoint.url), "\(content.held.attempts)",
                         CallsCommand.span(from: content.held.since, to: now) + " ago",
                     ])
                 }

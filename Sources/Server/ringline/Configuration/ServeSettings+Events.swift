@@ -85,9 +85,6 @@ enum EventURL {
         }
     }
 
-    /// Returns an address as tables show it: without its query, which may contain a key.
-    static func shown(_ url: String) -> String { String(url.prefix { $0 != "?" }) }
-
     /// Returns the name or the address of a `host` or `host:port`; `nil` if the text is neither.
     private static func host(of authority: Substring) -> String? {
         var host = authority

@@ -1,3 +1,4 @@
+import CallPorts
 import Diagnostics
 import Switchboard
 
@@ -15,7 +16,7 @@ extension Doctor {
         return clear.map { url in
             .warning(
                 subject,
-                "events go in clear to \(EventURL.shown(url)): whoever can read that network learns who calls whom",
+                "events go in clear to \(EventEndpoint.shown(url)): whoever can read that network learns who calls whom",
                 fix: "use https in --events-url, unless the backend is on this machine"
             )
         }

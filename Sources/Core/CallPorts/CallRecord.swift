@@ -33,6 +33,11 @@ package struct CallRecord: Equatable, Sendable {
         case doNotDisturb = "dnd"
         /// The callee has a live call under the same callId with somebody else; stored as `name_taken`.
         case callIDTaken = "name_taken"
+        /// The app's backend refused the call, and its caller was not told.
+        case app
+        /// The app's backend refused the offer: there was no call, and only services and operators see the record; stored
+        /// as `refused`.
+        case refusedOffer = "refused"
     }
 
     /// The result of a push for the call.

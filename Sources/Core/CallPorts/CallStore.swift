@@ -200,11 +200,15 @@ package struct CallSelector: Equatable, Sendable {
 }
 
 extension CallRecord {
-    /// Whether a user may see the call: its caller may, unless the call is scheduled, and its callee unless a block or a
-    /// taken callId hides it from them.
+    /// Whether a user may see the call: its caller may, unless the call is scheduled, and its callee unless a block, a
+    /// taken callId or the app's backend hides it from them. Nobody sees an offer that the backend has refused.
     @inlinable
     package func concerns(_ user: UserID) -> Bool {
-        caller == user && scheduled == nil || callee == user && hidden != .block && hidden != .callIDTaken
+        switch hidden {
+        case .refusedOffer: false
+        case .block, .callIDTaken, .app: caller == user && scheduled == nil
+        case .doNotDisturb, nil: caller == user && scheduled == nil || callee == user
+        }
     }
 }
 

@@ -21,6 +21,10 @@ package struct Principal: Equatable, Sendable {
     /// Whether the token writes the user as a JSON integer.
     package var userIsInteger: Bool
 
+    /// The members of the token that the app's backend is told (`--decide-claims`), as the token has them: JSON, separated
+    /// by commas.
+    package var claims: [UInt8] = []
+
     /// The one call that the client may act in, if it has presented a push's capability and not a token.
     package var scope: CallScope?
 

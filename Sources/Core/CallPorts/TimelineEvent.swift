@@ -20,6 +20,9 @@ package enum TimelineEvent: Equatable, Sendable {
     /// The call is hidden from its callee, who has a live call under the same callId with another user;
     /// stored as `name_taken`.
     case callIDTaken
+    /// The app's backend was asked about the offer, and this was the outcome after that time; the code is the backend's
+    /// for a refusal.
+    case decided(DecisionOutcome, code: String?, after: Moment.Duration)
     /// So many other callers ring the callee that the call was refused; stored as `crowded`.
     case tooManyCallers
     /// The callee had neither a connection nor a device with a push token.
@@ -148,7 +151,7 @@ package enum TimelineEvent: Equatable, Sendable {
         case .doNotDisturb, .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent,
             .pushResult, .pushCancelled, .pushLowered, .silenced, .ringRefused, .ringSkipped, .repeated, .omitted:
             .callee
-        case .takenOver, .blocked, .numberBlocked, .callIDTaken, .tokensRevoked, .other: .operators
+        case .takenOver, .blocked, .numberBlocked, .callIDTaken, .decided, .tokensRevoked, .other: .operators
         }
     }
 
@@ -161,6 +164,7 @@ package enum TimelineEvent: Equatable, Sendable {
         case .numberBlocked: "blocked"
         case .doNotDisturb: "dnd"
         case .callIDTaken: "name_taken"
+        case .decided: "decided"
         case .tooManyCallers: "crowded"
         case .noDevice: "no_device"
         case .delivered: Repeatable.delivered.rawValue
@@ -236,6 +240,10 @@ package enum TimelineEvent: Equatable, Sendable {
             body("count", .number(UInt64(max(0, count))))
         case .omitted(let count): body("count", .number(UInt64(max(0, count))))
         case .ended(let reason): body("reason", .word(reason.rawValue))
+        case .decided(let outcome, let code, let waited):
+            body("outcome", .word(outcome.rawValue))
+            if let code { body("code", .word(code)) }
+            body("milliseconds", .number(UInt64(max(0, waited.milliseconds))))
         // Without the number: an operator need not know it, and the timeline is stored for long.
         case .numberBlocked: body("by", .word("number"))
         case .blocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice, .restarted, .other: break

@@ -168,6 +168,8 @@ extension Explanation {
             return note(server, "ring of \(names.user(from).printable) refused\(count > 1 ? " ×\(count)" : "")", .bad)
         case .scheduled(_, _, ScheduledRing.trial): return note(server, "scheduled, on trial", .usual)
         case .scheduled(_, _, let ring): return note(server, "scheduled, ring \(ring)", .usual)
+        case .decided(let outcome, _, _):
+            return note(server, noteText(event.event), outcome == .allowed ? .good : .bad)
         case .takenOver, .ringSkipped, .numberBlocked, .noDevice, .doNotDisturb, .blocked, .callIDTaken,
             .tooManyCallers, .tokensRevoked, .restarted, .other:
             return note(server, noteText(event.event), .bad)
@@ -183,6 +185,7 @@ extension Explanation {
         case .doNotDisturb: "do not disturb"
         case .blocked: "blocked: not shown"
         case .callIDTaken: "callId is taken"
+        case .decided(let outcome, _, _): "decision: \(outcome.rawValue)"
         case .tooManyCallers: "too many callers"
         case .tokensRevoked: "tokens revoked"
         case .restarted: "server restarted"

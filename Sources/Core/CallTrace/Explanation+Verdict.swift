@@ -8,6 +8,7 @@ extension Explanation {
     /// The verdict's sentences: the outcome of the call, and then the reasons for it.
     package var sentences: [String] {
         var parts = [outcome]
+        if let decisionSentence { parts.append(decisionSentence) }
         if let scheduledSentence { parts.append(scheduledSentence) }
         let nodes = events.compactMap { if case .takenOver(let node) = $0.event { node } else { nil } }
         if let last = nodes.last {
@@ -62,6 +63,7 @@ extension Explanation {
             return
                 "\(callee) was in a call with this callId with another user, so nothing rang and nothing was pushed: an answer could have gone to the wrong call.\(callersView)"
         }
+        if let refusedByApp { return refusedByApp }
         if let answeredAt = record.answeredAt {
             let by = events.first { $0.signal == .answer }?.device.map { " on \(short($0))" } ?? ""
             return "\(callee) answered\(by) at \(offset(answeredAt)); \(ending)."

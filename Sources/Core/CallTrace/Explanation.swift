@@ -43,8 +43,8 @@ package struct Explanation: Sendable {
         var side: Side? {
             switch event {
             case .signal(_, let side, _, _), .tokensRevoked(let side): side
-            case .scheduled, .ringSkipped, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .tooManyCallers,
-                .noDevice, .delivered, .fetched, .probe, .probeFailed, .silenced, .pushSent, .pushResult,
+            case .scheduled, .ringSkipped, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .decided,
+                .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .silenced, .pushSent, .pushResult,
                 .pushCancelled, .pushLowered, .restarted, .takenOver, .ringRefused, .repeated, .omitted, .ended, .other:
                 nil
             }
@@ -58,8 +58,8 @@ package struct Explanation: Sendable {
                 .pushCancelled(let device), .pushLowered(let device), .silenced(let device, _),
                 .repeated(_, let device, _):
                 device.text
-            case .scheduled, .ringSkipped, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .tooManyCallers,
-                .noDevice, .tokensRevoked, .restarted, .takenOver, .ringRefused, .omitted, .ended, .other:
+            case .scheduled, .ringSkipped, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .decided,
+                .tooManyCallers, .noDevice, .tokensRevoked, .restarted, .takenOver, .ringRefused, .omitted, .ended, .other:
                 nil
             }
         }

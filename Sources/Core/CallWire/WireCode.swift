@@ -20,6 +20,8 @@ public enum WireCode: String, Sendable, CaseIterable {
     case cursorGone = "cursor_gone"
     /// The path does not support this method.
     case methodNotAllowed = "method_not_allowed"
+    /// The app's backend has refused the call.
+    case refusedByApp = "refused_by_app"
     /// Another device of the callee has answered the call, or there is no offer to answer.
     case alreadyAnswered = "already_answered"
     /// The call, or the epoch that was named, is over.
@@ -43,6 +45,8 @@ public enum WireCode: String, Sendable, CaseIterable {
     case draining
     /// The database cannot be written or read at the moment.
     case storeUnavailable = "store_unavailable"
+    /// The app's backend did not decide about the call in time.
+    case decisionUnavailable = "decision_unavailable"
     /// The keys that verify tokens have not been fetched yet.
     case keysUnavailable = "keys_unavailable"
     /// A bug in the server.
@@ -53,7 +57,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         switch self {
         case .invalidJSON, .invalidField, .unknownType: 400
         case .unauthenticated, .tokenExpired: 401
-        case .forbidden: 403
+        case .forbidden, .refusedByApp: 403
         case .notFound: 404
         case .methodNotAllowed: 405
         case .cursorGone: 410
@@ -63,7 +67,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .invalidSDP: 422
         case .upgradeRequired: 426
         case .rateLimited: 429
-        case .draining, .storeUnavailable, .keysUnavailable: 503
+        case .draining, .storeUnavailable, .keysUnavailable, .decisionUnavailable: 503
         case .internalError: 500
         }
     }
@@ -71,12 +75,11 @@ public enum WireCode: String, Sendable, CaseIterable {
     /// The number of seconds after which a client may try again; `nil` = the server gives no such time.
     public var retryAfterSeconds: Int? {
         switch self {
-        case .rateLimited, .draining, .keysUnavailable: 1
+        case .rateLimited, .draining, .keysUnavailable, .decisionUnavailable: 1
         case .storeUnavailable: 2
         case .invalidJSON, .invalidField, .unknownType, .unauthenticated, .tokenExpired, .forbidden, .notFound,
-            .methodNotAllowed, .cursorGone, .alreadyAnswered, .callEnded, .callExists, .logFull, .tooLarge,
-            .unsupportedMediaType,
-            .invalidSDP, .upgradeRequired, .internalError:
+            .methodNotAllowed, .cursorGone, .refusedByApp, .alreadyAnswered, .callEnded, .callExists, .logFull,
+            .tooLarge, .unsupportedMediaType, .invalidSDP, .upgradeRequired, .internalError:
             nil
         }
     }
@@ -93,6 +96,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .notFound: "Not found"
         case .methodNotAllowed: "Method not allowed"
         case .cursorGone: "Cursor gone"
+        case .refusedByApp: "Refused by app"
         case .alreadyAnswered: "Already answered"
         case .callEnded: "Call ended"
         case .callExists: "Call exists"
@@ -105,6 +109,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .draining: "Draining"
         case .storeUnavailable: "Store unavailable"
         case .keysUnavailable: "Keys unavailable"
+        case .decisionUnavailable: "Decision unavailable"
         case .internalError: "Internal error"
         }
     }
@@ -120,6 +125,8 @@ public struct WireError: Error, Equatable, Sendable {
     public var message: String
     /// The field that is missing or wrong.
     public var field: String?
+    /// The app's own code for a refusal of its backend: a word; `nil` = it gave none, or another refusal.
+    public var appCode: String?
     /// The number of seconds after which to try again: the code's value, unless the refusal has a more exact one.
     public var retryAfterSeconds: Int?
 

@@ -31,7 +31,7 @@ extension Tables {
         var found: [UserID] = []
         var left = (begun: limit, received: limit)
         for call in (numbersByUser[user] ?? []).reversed().lazy.compactMap({ rows[$0]?.call })
-        where call.caller != call.callee && call.scheduled == nil {
+        where call.caller != call.callee && call.scheduled == nil && call.hidden != .refusedOffer {
             let isBegun = call.caller == user
             guard (isBegun ? left.begun : left.received) > 0 else { continue }
             if isBegun { left.begun -= 1 } else { left.received -= 1 }

@@ -53,6 +53,8 @@ package struct Metrics: Sendable {
     package var answerMilliseconds = Histogram(bounds: [
         500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 120_000,
     ])
+    /// Decisions of the app's backend about offers.
+    package var decisions = Decisions()
     /// Events for the app's backend, by type.
     package var appEvents: [String: UInt64] = [:]
     /// Events that were deleted before they were delivered.
@@ -82,6 +84,20 @@ package struct Metrics: Sendable {
 
     /// Metrics with all counts at zero.
     package init() {}
+
+    /// What is counted of the decisions of the app's backend about offers.
+    package struct Decisions: Sendable {
+        /// Offers by outcome.
+        package var outcomes: [DecisionOutcome: UInt64] = [:]
+        /// Results that came late or twice, and changed nothing.
+        package var ignoredResults: UInt64 = 0
+        /// Whether the backend is not asked, because it has failed too often.
+        package var isBreakerOpen = false
+        /// Whether the backend is asked at all.
+        package var isAsked = false
+        /// Time from a question to its decision, in milliseconds.
+        package var milliseconds = Histogram(bounds: [5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000])
+    }
 
     /// A count for each kind of page of the call directory.
     package struct NumberPages: Equatable, Sendable {
@@ -128,6 +144,8 @@ package struct Metrics: Sendable {
             case frames
             /// Requests of a user, except `end`.
             case requests
+            /// Offers and signals of a user that wait for a decision of the app's backend.
+            case decisions
             /// Calls that a user begins.
             case newCalls = "new_calls"
             /// Schedules of a user.

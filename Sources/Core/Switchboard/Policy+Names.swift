@@ -9,6 +9,7 @@ extension Policy {
     /// absent.
     func shownName(_ said: String?, of token: String?, isService: Bool) -> String? {
         if let said, callerName == .any || isService { return said }
+        guard callerName != .decision else { return nil }
         return token?.shown(upTo: WireLimits.displayNameCharacters)
     }
 }

@@ -98,6 +98,9 @@ package struct Policy: Sendable {
     /// It is somewhat longer than the longest ring.
     package var crashShadow = Moment.Duration.seconds(180)
 
+    /// The decisions of the app's backend about offers; `nil` = it is asked nothing.
+    package var decisions: DecisionPolicy?
+
     /// The events for the app's backend; `nil` = none are stored or sent.
     package var events: EventPolicy?
 
@@ -138,6 +141,8 @@ package struct Policy: Sendable {
         /// The token's name alone, so that no client can call under another name. A service, which may act for any
         /// user, may also set the name.
         case token
+        /// The name of the app's backend alone, which it gives with its decision. A service may also set the name.
+        case decision
     }
 
     /// The treatment of a second call to a user that is in a call.

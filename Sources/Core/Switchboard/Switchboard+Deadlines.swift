@@ -22,6 +22,7 @@ extension Switchboard {
             case .poll(let id): pollTimedOut(id)
             case .feed(let id): feedTimedOut(id)
             case .deliveries: deliveriesDue(timerAt: timer.at)
+            case .decisions: decisionsDue()
             case .notice(let id): noticeIsDue(id)
             case .sweep: sweep()
             case .schedules: schedulesDue()

@@ -190,8 +190,8 @@ extension TimelineEvent {
             .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
             .pushCancelled(let device), .pushLowered(let device), .silenced(let device, _), .repeated(_, let device, _):
             device
-        case .scheduled, .ringSkipped, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .tooManyCallers,
-            .noDevice, .tokensRevoked, .restarted, .takenOver, .ringRefused, .omitted, .ended, .other:
+        case .scheduled, .ringSkipped, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .decided,
+            .tooManyCallers, .noDevice, .tokensRevoked, .restarted, .takenOver, .ringRefused, .omitted, .ended, .other:
             nil
         }
     }

@@ -56,6 +56,7 @@ package struct Switchboard: ~Copyable {
         )
         precautions.historyHold.setClockDoubtful(!wallClock.agrees, at: now)
         precautions.dateHold.setSteady(wallClock.isSteady, at: now)
+        metrics.decisions.isAsked = policy.decisions != nil
         metrics.numbers = stored.numbers.state.count
         appEvents = AppEvents(policy.events, stored, startedAt: now)
         for damage in stored.damages { noteDamage(damage) }
@@ -103,6 +104,7 @@ package struct Switchboard: ~Copyable {
         case .stored(let report): stored(report)
         case .pushed(let id, let result): pushed(id, result)
         case .delivered(let id, let result): delivered(id, result)
+        case .decided(let id, let result): decided(id, result)
         case .operatorCommand(let id, let command): carryOut(command, as: id)
         case .drain: drain()
         case .wallClock(let clock): clockCorrected(clock)

@@ -13,6 +13,7 @@ struct Timer: Comparable {
         case poll(RequestID)
         case feed(RequestID)
         case deliveries
+        case decisions
         case notice(PushID)
         case sweep
         case schedules

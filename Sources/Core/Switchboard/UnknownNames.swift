@@ -15,6 +15,8 @@ package struct UnknownNames: Sendable {
         case signal
         /// In the body of a device's registration.
         case registration
+        /// In a response of the app's backend to a question about an offer.
+        case decision
     }
 
     /// Clients choose the names, so only this many are kept and logged.

@@ -206,6 +206,10 @@ public enum ServerFrame {
                 json.plain(callID.text)
             }
             json.write(error)
+            if let code = error.appCode {
+                json.name("appCode")
+                json.plain(code)
+            }
             if let seconds = error.retryAfterSeconds {
                 json.name("retryAfter")
                 json.value(seconds)

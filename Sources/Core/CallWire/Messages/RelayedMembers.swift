@@ -34,6 +34,21 @@ public struct RelayedMembers: Sendable {
         object.map { RelayedMembers(of: $0, but: leftOut.union(fields)) } ?? self
     }
 
+    /// Returns the list with members of some fields that `write` writes in place of the sender's.
+    ///
+    /// All other members keep their bytes.
+    func replacing(_ fields: FieldSet, _ write: (inout JSONWriter) -> Void) -> RelayedMembers {
+        var json = JSONWriter()
+        json.beginObject()
+        let others = leavingOut(fields)
+        if others.byteCount > 0 { json.rawMembers(others.bytes[...]) }
+        write(&json)
+        json.endObject()
+        // The members were read from an object, and those that are added are JSON.
+        guard let object = try? JSONObject(json.bytes) else { return self }
+        return RelayedMembers(of: object, but: leftOut)
+    }
+
     /// A copy of the members as bytes.
     public var bytes: [UInt8] {
         var json = JSONWriter(capacity: byteCount)

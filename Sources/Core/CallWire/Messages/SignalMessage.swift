@@ -76,6 +76,24 @@ public struct SignalMessage: Sendable {
         signal.byteCount = relayed.byteCount
     }
 
+    /// Shows the caller by another handle, in place of the one that the sender wrote.
+    package mutating func setHandle(_ handle: String, _ type: IncomingCallPayload.HandleType) {
+        relayed = relayed.replacing([.handle, .handleType]) { json in
+            json.name(Field.handle.name)
+            json.value(handle)
+            json.name(Field.handleType.name)
+            json.plain(type.rawValue)
+        }
+        signal.byteCount = relayed.byteCount
+    }
+
+    /// Makes the signal an offer with other values; the ring time that the sender wrote is not relayed.
+    package mutating func setOffer(_ offer: Offer) {
+        relayed = relayed.leavingOut([.ringTimeout])
+        signal.content = .offer(offer)
+        signal.byteCount = relayed.byteCount
+    }
+
     /// Whether a relayed frame of a signal of the same type has this signal's content.
     ///
     /// It is always true for the types that change the state of the call: their resends may have another description or

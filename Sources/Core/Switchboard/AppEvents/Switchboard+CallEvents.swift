@@ -120,7 +120,7 @@ extension Switchboard {
         switch call.hidden {
         case .block: return .blocked
         case .doNotDisturb: return .doNotDisturb
-        case .callIDTaken: return nil
+        case .callIDTaken, .app, .refusedOffer: return nil
         case nil: return call.wasSilencedByDoNotDisturb ? .doNotDisturb : why
         }
     }
@@ -150,7 +150,7 @@ extension Switchboard {
         switch call.hidden {
         case .block: return .blocked
         case .doNotDisturb: return .doNotDisturb
-        case .callIDTaken: return nil
+        case .callIDTaken, .app, .refusedOffer: return nil
         case nil: break
         }
         // After a restart the devices connect again.

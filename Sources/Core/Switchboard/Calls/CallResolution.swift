@@ -148,6 +148,8 @@ extension Switchboard {
         case .block: note(call, directory.isBlocked(call.caller, by: call.callee) ? .blocked : .numberBlocked)
         case .doNotDisturb: note(call, .doNotDisturb)
         case .callIDTaken: note(call, .callIDTaken)
+        // The decision is in the timeline, and a refused offer is no call.
+        case .app, .refusedOffer: break
         }
     }
 

@@ -11,13 +11,16 @@ extension Switchboard {
         _ offer: Offer,
         _ message: SignalMessage,
         from source: Source,
-        to callee: UserID
+        to callee: UserID,
+        _ decided: CallDecisions.Decided? = nil
     ) -> Receipt {
         let key = CallKey(id: id, pair: Pair(source.user, callee))
         let older = calls[key]
         let (number, epoch) = numberCall(key, after: older)
         if beginning.isByUser { makeWay(from: source.user, to: callee, as: id, after: older) }
-        let hidden = reasonToHide(id, beginning, of: source.user, from: callee, message)
+        let hidden =
+            reasonToHide(id, beginning, of: source.user, from: callee, message)
+            ?? (decided?.hides == true ? .app : nil)
         // To its caller, a call that is hidden because its callId is taken looks like any other call.
         let looksShown = hidden == nil || hidden == .callIDTaken
         let isBusy = looksShown && isInCall(callee)
@@ -53,6 +56,7 @@ extension Switchboard {
         trace(call, .began(outcome.word))
         var receipt = start(call, message, from: source, reachesCallee: outcome == .rings)
         receipt.madeCallID = message.callID == nil
+        if let decided { note(decided, of: call) }
         note(beginning, of: call, rings: outcome == .rings)
         carryOut(outcome, of: call, opposing: opposingCalls)
         return receipt

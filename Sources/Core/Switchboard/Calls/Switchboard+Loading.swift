@@ -68,7 +68,7 @@ extension Switchboard {
         }
     }
 
-    private mutating func resume(_ work: ParkedWork.Work) {
+    mutating func resume(_ work: ParkedWork.Work) {
         switch work {
         case .signal(let message, let id, let connection):
             guard isStillAccepted(message, from: connection) else { return }

@@ -141,6 +141,8 @@ extension Switchboard {
             switch one {
             case .call(let number): submit(.log(number), for: .load(number))
             case .epoch(let key): submit(.epoch(key), for: .epoch(key))
+            // It was asked for when it was found that the signal must wait.
+            case .decision: break
             }
         }
     }

@@ -30,6 +30,8 @@ final class Source {
     let transport: Transport
     /// Whether the sender is a service, which may set any displayed name.
     let isService: Bool
+    /// The members of the sender's token that the app's backend is told, as the token has them.
+    let claims: [UInt8]
 
     init(
         user: UserID,
@@ -37,7 +39,8 @@ final class Source {
         sender: Sender? = nil,
         name: String?,
         transport: Transport,
-        isService: Bool = false
+        isService: Bool = false,
+        claims: [UInt8] = []
     ) {
         self.user = user
         self.device = device
@@ -45,6 +48,7 @@ final class Source {
         self.name = name
         self.transport = transport
         self.isService = isService
+        self.claims = claims
     }
 
     /// Returns the device that acts in a call.
@@ -119,7 +123,7 @@ extension Switchboard {
         }
         var message = message
         message.displayName = policy.shownName(message.displayName, of: source.name, isService: source.isService)
-        if policy.callerName == .token, !source.isService { message.omitHandle(of: source.user) }
+        if policy.callerName != .any, !source.isService { message.omitHandle(of: source.user) }
         return acceptOffer(offer, message, from: source, peer)
     }
 
@@ -146,6 +150,9 @@ extension Switchboard {
         case .end, .answer:
             if let receipt = receipt(ofAccepted: message, from: source, peer) { return .success(receipt) }
         case .offer, .ringing, .silenced, .ice, .connected, .update, .dtmf, .info, .confirm: break
+        }
+        if queries.decisions.isAnyOpen, let refusal = refusalUntilDecided(message, from: source, peer) {
+            return .failure(refusal)
         }
         let call: Call?
         if let id = message.callID {
@@ -295,6 +302,9 @@ extension Switchboard {
             message.callID.map { id in
                 named.map { calls.newest(id, of: source.user, with: $0) } ?? call(ofOffer: id, from: source)
             } ?? begun(by: message, from: source, named)
+        if let id = undecided(message, from: source, to: named), mustAwait([.decision(id)]) {
+            return .failure(Self.unknownCall)
+        }
         if found?.isLive != true, mustAwait(awaited(message, from: source, named, besides: found)) {
             return .failure(Self.unknownCall)
         }
@@ -327,14 +337,43 @@ extension Switchboard {
                 from: .calls,
                 .begins(message.callID, replaces ? "replacement" : "first", from: source.user, to: callee)
             )
-            let keys = RingLimits.Keys(from: source.user, to: callee)
+            return begin(offer, message, from: source, to: callee, replacing: replaces ? found : nil)
+        }
+    }
+
+    /// Begins a user's call, unless a limit or the app's backend refuses it.
+    private mutating func begin(
+        _ offer: Offer,
+        _ message: SignalMessage,
+        from source: Source,
+        to callee: UserID,
+        replacing replaced: Call?
+    ) -> Result<Receipt, WireError> {
+        let keys = RingLimits.Keys(from: source.user, to: callee)
+        let earlier = policy.decisions == nil ? nil : decision(on: message, from: source, to: callee)
+        // An offer that has waited for a decision was within the limits when it came.
+        if earlier == nil {
             if let refusal = ringRefusal(of: source.user, to: callee, keys, message) { return .failure(refusal) }
             guard limits.calls.admit(source.user, at: turn.now) else {
                 return .failure(exceeded(.newCalls, "at most \(policy.callsPerMinute) new calls a minute"))
             }
-            if let found, found.isLive { process(found, .replaced) }
+        }
+        guard policy.decisions != nil else {
+            if let replaced { process(replaced, .replaced) }
             let id = message.callID ?? makeCallID()
             return .success(beginCall(.byUser(keys), as: id, offer, message, from: source, to: callee))
+        }
+        switch gate(offer, message, from: source, to: callee, earlier) {
+        case .refused(let error): return .failure(error)
+        case .waits(let id):
+            queries.awaited = [.decision(id)]
+            return .failure(Self.unknownCall)
+        case .begins(let decided):
+            if let replaced { process(replaced, .replaced) }
+            let id = message.callID ?? decided?.question.callID ?? makeCallID()
+            var (offer, message) = (offer, message)
+            decided?.change(&message, &offer)
+            return .success(beginCall(.byUser(keys), as: id, offer, message, from: source, to: callee, decided))
         }
     }
 

@@ -118,8 +118,8 @@ extension TimelineEvent {
         case .probe(let device): (.probe, device)
         case .probeFailed(let device): (.probeFailed, device)
         case .fetched(let device): (.fetched, device)
-        case .signal, .scheduled, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .tooManyCallers, .noDevice,
-            .silenced, .pushSent, .pushResult, .pushCancelled, .pushLowered, .tokensRevoked, .restarted, .takenOver,
+        case .signal, .scheduled, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .decided, .tooManyCallers,
+            .noDevice, .silenced, .pushSent, .pushResult, .pushCancelled, .pushLowered, .tokensRevoked, .restarted, .takenOver,
             .ringRefused, .ringSkipped, .repeated, .omitted, .ended, .other:
             nil
         }

@@ -108,7 +108,8 @@ final class Connection {
             sender: Sender(user, device.id),
             name: principal.name,
             transport: .connection,
-            isService: principal.isService
+            isService: principal.isService,
+            claims: principal.claims
         )
         madeSource = made
         return made

@@ -23,6 +23,7 @@ extension Switchboard {
         }
         polls.removeAll()
         for id in appEvents.feedWaits.ids { feedTimedOut(id) }
+        abandonDecisions()
     }
 
     private var reconnects: ReconnectSchedule { ReconnectSchedule(of: connections.drained, grace: policy.grace) }

@@ -54,6 +54,8 @@ extension Switchboard {
         case pushed(PushID, PushResult)
         /// The result of a delivery to the app's backend.
         case delivered(DeliveryID, DeliveryResult)
+        /// The result of a question to the app's backend about an offer.
+        case decided(DecisionID, DecisionResult)
 
         // From the operator and from time.
         /// An operator has given the server a command; ``Output/done(_:)`` follows.
@@ -98,6 +100,8 @@ extension Switchboard {
         indirect case push(OutgoingPush)
         /// Post an event to an endpoint of the app's backend; ``Input/delivered(_:_:)`` follows.
         indirect case deliver(EventRequest)
+        /// Ask the app's backend about an offer; ``Input/decided(_:_:)`` follows.
+        indirect case ask(DecisionRequest)
         /// Cancel a push, unless it was handed to the network already; ``Input/pushed(_:_:)`` follows in both cases.
         case cancelPush(PushID)
         /// From now on refuse the tokens of a user that were issued up to a moment, before requests and connections
@@ -136,6 +140,14 @@ extension Switchboard {
         case oddClock(Moment.Duration)
         /// The delivery of events to the app's backend has changed its state.
         indirect case events(EventDeliveries.Note)
+        /// The app's backend did not allow an offer, or did not decide about it, after that time.
+        indirect case decided(CallID, DecisionOutcome, code: String?, after: Moment.Duration)
+        /// The app's backend gave a response that the protocol does not know; the text says what is wrong.
+        case decisionMalformed(String)
+        /// The app's backend decides nothing any more, and is not asked for a while.
+        case decisionsFail
+        /// The app's backend decides again.
+        case decisionsSucceed
         /// So many events were deleted before they were delivered.
         case eventsLost(Int)
         /// The date was corrected, and this number of schedules is due at another time now.

@@ -27,20 +27,23 @@ enum PendingQuery {
     case numberChanges
 }
 
-/// A call or an epoch that a signal or request waits for, because only the store has it.
+/// What a signal or request waits for: a call or an epoch that only the store has, or a decision of the app's backend.
 enum Awaited: Hashable, Comparable {
     /// A call at rest.
     case call(CallNumber)
     /// The newest epoch of a callId that is used for the first time since the start.
     case epoch(CallKey)
+    /// A decision of the app's backend.
+    case decision(DecisionID)
 
-    /// Whether `a` is read before `b`: calls in the order of their numbers, then epochs.
+    /// Whether `a` is read before `b`: calls in the order of their numbers, then epochs, then decisions.
     static func < (a: Self, b: Self) -> Bool { a.place < b.place }
 
-    private var place: (CallNumber, String) {
+    private var place: (CallNumber, String, UInt64) {
         switch self {
-        case .call(let number): (number, "")
-        case .epoch(let key): (CallNumber(rawValue: .max), key.id.text)
+        case .call(let number): (number, "", 0)
+        case .epoch(let key): (CallNumber(rawValue: .max), key.id.text, 0)
+        case .decision(let id): (CallNumber(rawValue: .max), "", id.rawValue)
         }
     }
 }
@@ -85,6 +88,8 @@ struct PendingQueries {
     ///
     /// The signal is handled again when all of it has been read.
     var awaited: [Awaited] = []
+    /// The questions to the app's backend about offers.
+    var decisions = CallDecisions()
 
     /// Whether any work waits for the store.
     var hasParked: Bool { !parked.isEmpty }

@@ -105,7 +105,8 @@ extension Switchboard {
             device: deviceIdentity(asking: principal, named: message.device),
             name: principal.name,
             transport: .request,
-            isService: principal.isService
+            isService: principal.isService,
+            claims: principal.claims
         )
         if !message.unknownNames.isEmpty { noteUnknown(message.unknownNames, at: .signal) }
         if tracesCalls { trace(message, from: source, by: .request(id)) }

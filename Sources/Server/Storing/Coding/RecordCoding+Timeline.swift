@@ -32,6 +32,7 @@ extension TimelineEvent {
         case "dnd": .doNotDisturb
         case "name_taken": .callIDTaken
         case "crowded": .tooManyCallers
+        case "decided": decided(stored)
         case "no_device": .noDevice
         case "restarted": .restarted
         case "taken_over": stored["node"].map { .takenOver(node: $0) }
@@ -83,6 +84,13 @@ extension TimelineEvent {
         guard let device = stored.device, let push = stored["kind"].flatMap({ Push(rawValue: $0) }) else { return nil }
         guard let word = stored["environment"] else { return event(device, push, nil) }
         return APNsEnvironment(rawValue: word).map { event(device, push, $0) }
+    }
+
+    private static func decided(_ stored: StoredDetails) -> Self? {
+        guard let outcome = stored["outcome"].flatMap({ DecisionOutcome(rawValue: $0) }),
+            let waited = stored.number("milliseconds")
+        else { return nil }
+        return .decided(outcome, code: stored["code"], after: .milliseconds(waited))
     }
 
     private static func ringRefused(_ stored: StoredDetails) -> Self? {

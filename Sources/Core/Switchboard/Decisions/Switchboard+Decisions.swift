@@ -1,0 +1,309 @@
+import CallCore
+import CallPorts
+import CallWire
+import JSON
+
+/// Decisions of the app's backend about offers that would begin a call.
+extension Switchboard {
+    /// What becomes of an offer that would begin a call.
+    enum OfferGate {
+        /// The call begins; the backend has nothing to do with it, or has allowed it.
+        case begins(CallDecisions.Decided?)
+        /// The offer waits for a decision.
+        case waits(DecisionID)
+        /// The offer is refused.
+        case refused(WireError)
+    }
+
+    /// Returns the decision that an offer has waited for; `nil` = none.
+    func decision(on message: SignalMessage, from source: Source, to callee: UserID) -> CallDecisions.Decided? {
+        guard let decided = queries.decisions.current, decided.question.caller == source.user,
+            decided.question.isAbout(message.callID, message.id, from: source.device, to: callee)
+                || message.id == nil && message.callID == nil && decided.question.callee == callee
+        else { return nil }
+        return decided
+    }
+
+    /// Asks the backend about an offer, or applies the decision that the offer has waited for.
+    mutating func gate(
+        _ offer: Offer,
+        _ message: SignalMessage,
+        from source: Source,
+        to callee: UserID,
+        _ decided: CallDecisions.Decided?
+    ) -> OfferGate {
+        if let decided { return apply(decided, to: offer) }
+        guard let settings = policy.decisions, isWorthAsking(message, from: source.user, to: callee) else {
+            return .begins(nil)
+        }
+        switch queries.decisions.admission(of: source.user, at: turn.now) {
+        case .tooManyOfCaller:
+            return .refused(
+                exceeded(.decisions, "at most \(CallDecisions.openPerCaller) new calls that the app's backend decides")
+            )
+        case .failed(let outcome):
+            let callID = message.callID ?? makeCallID()
+            let unasked = CallDecisions.Decided(
+                question: queries.decisions.unasked(source, callee, callID, message, at: turn.now),
+                verdict: .failed(outcome),
+                waited: .milliseconds(0),
+                // A flood of offers must not become a flood of rows.
+                isRecorded: outcome == .overloaded
+            )
+            metrics.decisions.outcomes[outcome, default: 0] += 1
+            return apply(unasked, to: offer)
+        case .asks: return .waits(ask(message, offer, from: source, to: callee, settings))
+        }
+    }
+
+    /// Whether the server has no reason of its own against the call, so that the backend must be asked.
+    private func isWorthAsking(_ message: SignalMessage, from caller: UserID, to callee: UserID) -> Bool {
+        if isNumberBlocked(in: message, of: caller, by: callee) { return false }
+        if directory.reasonToHide(caller, from: callee, at: turn.date) != nil { return false }
+        if let id = message.callID, CallResolution.isCallIDTaken(id, for: caller, of: callee, in: calls) {
+            return false
+        }
+        return policy.whenBusy != .busy || !isInCall(callee)
+    }
+
+    private mutating func ask(
+        _ message: SignalMessage,
+        _ offer: Offer,
+        from source: Source,
+        to callee: UserID,
+        _ settings: DecisionPolicy
+    ) -> DecisionID {
+        let id = message.callID ?? makeCallID()
+        let deadline = turn.now + settings.timeout
+        let question = queries.decisions.ask(
+            source.user,
+            source.device,
+            callee,
+            id,
+            isMade: message.callID == nil,
+            offer: message.id,
+            until: deadline,
+            at: turn.now
+        )
+        schedule(.decisions, at: deadline)
+        let body = DecisionQuestion.body(question, hasVideo: offer.hasVideo, claims: source.claims)
+        turn.out.append(.ask(DecisionRequest(id: question.id, body: body, timeout: settings.timeout)))
+        return question.id
+    }
+
+    /// Returns what a decision means for an offer that has waited for it, and stores a refusal.
+    private mutating func apply(_ decided: CallDecisions.Decided, to offer: Offer) -> OfferGate {
+        switch decided.verdict {
+        case .allowed, .hidden: return .begins(decided)
+        case .withdrawn: return .refused(WireError(.callEnded, "the caller has ended the call"))
+        case .failed where policy.decisions?.failure == .allow: return .begins(decided)
+        case .failed(let outcome):
+            recordRefusal(decided, hasVideo: offer.hasVideo)
+            let why = outcome == .overloaded ? "has too many questions" : "did not decide"
+            return .refused(WireError(.decisionUnavailable, "the app's backend \(why); try again"))
+        case .refused(let code, let message):
+            recordRefusal(decided, hasVideo: offer.hasVideo)
+            var error = WireError(.refusedByApp, message ?? "the app refused the call")
+            error.appCode = code
+            return .refused(error)
+        }
+    }
+
+    // MARK: Results
+
+    /// Handles the result of a question; a second result, or one that is late, changes nothing.
+    mutating func decided(_ id: DecisionID, _ result: DecisionResult) {
+        guard let question = queries.decisions.close(id) else {
+            metrics.decisions.ignoredResults += 1
+            return
+        }
+        settle(question, verdict(of: result))
+    }
+
+    private mutating func verdict(of result: DecisionResult) -> DecisionVerdict {
+        switch result {
+        case .unreachable: return .failed(.unreachable)
+        case .response(let status, _) where (500...599).contains(status): return .failed(.unreachable)
+        case .response(200, let body):
+            var unknown: [String] = []
+            do throws(DecisionResponse.Fault) {
+                let response = try DecisionResponse.read(body, unknown: &unknown)
+                if !unknown.isEmpty { noteUnknown(unknown, at: .decision) }
+                switch response {
+                case .allowed(let changes): return .allowed(changes)
+                case .hidden(let code): return .hidden(code: code)
+                case .refused(let code, let message): return .refused(code: code, message: message)
+                }
+            } catch {
+                turn.out.append(.note(.decisionMalformed(error.why)))
+                return .failed(.malformed)
+            }
+        case .response(let status, _):
+            turn.out.append(.note(.decisionMalformed("must have the status 200, not \(status)")))
+            return .failed(.malformed)
+        }
+    }
+
+    /// Settles the questions that have waited for too long.
+    mutating func decisionsDue() {
+        for id in queries.decisions.late(at: turn.now) {
+            if let question = queries.decisions.close(id) { settle(question, .failed(.late)) }
+        }
+    }
+
+    /// Ends all questions at the shutdown, when offers are refused anyway.
+    mutating func abandonDecisions() {
+        for id in queries.decisions.all {
+            if let question = queries.decisions.close(id) { settle(question, .withdrawn) }
+        }
+    }
+
+    /// Hands a decision to the signals that have waited for it, in the order in which they came.
+    private mutating func settle(_ question: CallDecisions.Question, _ verdict: DecisionVerdict) {
+        let waited = turn.now - question.askedAt
+        let outcome = question.isWithdrawn ? .withdrawn : verdict.outcome
+        metrics.decisions.outcomes[outcome, default: 0] += 1
+        metrics.decisions.milliseconds.record(waited.milliseconds)
+        switch queries.decisions.note(verdict.outcome, of: question, at: turn.now) {
+        case .opened: turn.out.append(.note(.decisionsFail))
+        case .closed: turn.out.append(.note(.decisionsSucceed))
+        case nil: break
+        }
+        metrics.decisions.isBreakerOpen = queries.decisions.breaker.openUntil != nil
+        guard !question.isWithdrawn else { return }
+        if outcome != .allowed, outcome != .withdrawn {
+            turn.out.append(.note(.decided(question.callID, outcome, code: verdict.code, after: waited)))
+        }
+        resume(question, verdict, waited)
+    }
+
+    private mutating func resume(
+        _ question: CallDecisions.Question,
+        _ verdict: DecisionVerdict,
+        _ waited: Moment.Duration
+    ) {
+        queries.decisions.current = CallDecisions.Decided(question: question, verdict: verdict, waited: waited)
+        for work in queries.unpark(.decision(question.id)) { resume(work) }
+        queries.decisions.current = nil
+    }
+
+    // MARK: Signals of an undecided call
+
+    /// Returns what a signal other than an offer must do if its call is not decided yet; `nil` = its call is another.
+    ///
+    /// An `end` withdraws the offer, so that nothing rings any more; all other signals wait for the decision.
+    mutating func refusalUntilDecided(_ message: SignalMessage, from source: Source, _ peer: UserID?) -> WireError? {
+        let isEnd = message.signal.kind == .end
+        let question = queries.decisions.newest(of: source.user) { question in
+            if let peer, peer != question.callee { return false }
+            guard isEnd || source.device.isUnnamed || question.device.isSame(as: source.device) else { return false }
+            if let id = message.callID { return !question.madeCallID && id == question.callID }
+            return peer != nil
+        }
+        guard let question, message.epoch == nil else { return nil }
+        if isEnd {
+            queries.decisions.withdraw(question.id)
+            resume(question, .withdrawn, turn.now - question.askedAt)
+            return WireError(.callEnded, "the call was ended before the app's backend had decided")
+        }
+        guard queries.decisions.admitWaiting(question.id) else {
+            return exceeded(.decisions, "at most \(CallDecisions.waitingPerQuestion) signals before the app's decision")
+        }
+        queries.awaited = [.decision(question.id)]
+        return Self.unknownCall
+    }
+
+    /// Returns the question about an offer's call; `nil` = there is none.
+    func undecided(_ message: SignalMessage, from source: Source, to peer: UserID?) -> DecisionID? {
+        guard queries.decisions.isAnyOpen, message.epoch == nil else { return nil }
+        return queries.decisions.newest(of: source.user) {
+            $0.isAbout(message.callID, message.id, from: source.device, to: peer)
+        }?.id
+    }
+}
+
+extension Switchboard {
+    /// Stores a refused offer as a call that no user sees, so that `ringline explain` can say why nothing rang.
+    ///
+    /// It is no call: it is not in memory, has no events for the backend, and counts for no limit but those on offers.
+    private mutating func recordRefusal(_ decided: CallDecisions.Decided, hasVideo: Bool) {
+        guard !decided.isRecorded else { return }
+        if queries.decisions.current?.question.id == decided.question.id {
+            queries.decisions.current?.isRecorded = true
+        }
+        let question = decided.question
+        let key = CallKey(id: question.callID, pair: Pair(question.caller, question.callee))
+        let number = calls.makeNumber()
+        let record = CallRecord(
+            number: number,
+            id: question.callID,
+            epoch: directory.nextEpoch(of: key, after: calls[key]?.epoch, at: turn.now),
+            room: Room.name(caller: question.caller, callee: question.callee),
+            caller: question.caller,
+            callee: question.callee,
+            displayName: nil,
+            hasVideo: hasVideo,
+            startedAt: question.askedAt,
+            ringUntil: turn.now,
+            endedAt: turn.now,
+            reason: .declined,
+            hidden: .refusedOffer
+        )
+        metrics.callsHidden[.refusedOffer, default: 0] += 1
+        commits.append(.call(record))
+        commits.append(.event(number, TimelineRecord(at: turn.now, event: decided.event)))
+        commits.append(.logForgotten(number))
+    }
+
+    /// Records the decision about a call that has begun.
+    mutating func note(_ decided: CallDecisions.Decided, of call: Call) {
+        note(call, decided.event)
+    }
+}
+
+extension CallDecisions.Decided {
+    /// The decision as the timeline shows it.
+    var event: TimelineEvent { .decided(verdict.outcome, code: verdict.code, after: waited) }
+
+    /// Whether the call begins hidden from its callee.
+    var hides: Bool { if case .hidden = verdict { true } else { false } }
+
+    /// What the backend changes of the call.
+    private var changes: DecisionResponse.Changes? { if case .allowed(let changes) = verdict { changes } else { nil } }
+
+    /// Changes an offer as the backend wants it.
+    func change(_ message: inout SignalMessage, _ offer: inout Offer) {
+        guard let changes, !changes.isEmpty else { return }
+        if let name = changes.displayName { message.displayName = name }
+        if let handle = changes.handle { message.setHandle(handle, changes.handleType ?? .generic) }
+        if let longest = changes.ringTimeout, longest < offer.ringTimeout {
+            offer.ringTimeout = longest
+            message.setOffer(offer)
+        }
+    }
+}
+
+/// A question to the app's backend (protocol, section 14).
+enum DecisionQuestion {
+    /// Returns a question as JSON; `claims` are the members that `--decide-claims` names, as the token has them.
+    static func body(_ question: CallDecisions.Question, hasVideo: Bool, claims: [UInt8]) -> [UInt8] {
+        var json = JSONWriter(capacity: 192 + claims.count)
+        json.beginObject()
+        json.name("caller")
+        json.plain(question.caller.text)
+        json.name("to")
+        json.beginArray()
+        json.plain(question.callee.text)
+        json.endArray()
+        json.name("callId")
+        json.plain(question.callID.text)
+        json.name("hasVideo")
+        json.value(hasVideo)
+        json.name("token")
+        json.beginObject()
+        if !claims.isEmpty { json.rawMembers(claims[...]) }
+        json.endObject()
+        json.endObject()
+        return json.bytes
+    }
+}

@@ -44,7 +44,8 @@ package struct Explanation: Sendable {
             switch event {
             case .signal(_, let side, _, _), .tokensRevoked(let side): side
             case .scheduled, .ringSkipped, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .decided,
-                .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .silenced, .pushSent, .pushResult,
+                .tooManyCallers, .noDevice, .delivered, .fetched, .probe, .probeFailed, .silenced, .pushSent,
+                .pushResult,
                 .pushCancelled, .pushLowered, .restarted, .takenOver, .ringRefused, .repeated, .omitted, .ended, .other:
                 nil
             }
@@ -59,7 +60,8 @@ package struct Explanation: Sendable {
                 .repeated(_, let device, _):
                 device.text
             case .scheduled, .ringSkipped, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .decided,
-                .tooManyCallers, .noDevice, .tokensRevoked, .restarted, .takenOver, .ringRefused, .omitted, .ended, .other:
+                .tooManyCallers, .noDevice, .tokensRevoked, .restarted, .takenOver, .ringRefused, .omitted, .ended,
+                .other:
                 nil
             }
         }

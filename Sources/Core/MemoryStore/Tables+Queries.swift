@@ -23,8 +23,10 @@ extension Tables {
         guard limit > 0 else { return [] }
         let numbers = (numbersByUser[user] ?? []).reversed().lazy
         return numbers.drop { number in before.map { number.rawValue >= $0.rawValue } ?? false }
-            .prefix(limit)
             .compactMap { rows[$0]?.call }
+            .filter { $0.hidden != .refusedOffer }
+            .prefix(limit)
+            .map(\.self)
     }
 
     private func peers(of user: UserID, limit: Int) -> [UserID] {

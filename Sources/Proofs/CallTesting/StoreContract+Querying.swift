@@ -126,7 +126,7 @@ extension StoreContract {
             try bench.open()
             let shown = Sample.call(1)
             bench.commit([.call(shown)])
-            for (number, hidden) in [(2, .block), (3, .callIDTaken)] as [(Int64, CallRecord.Hidden)] {
+            for (number, hidden) in [(2, .block), (3, .callIDTaken), (4, .app)] as [(Int64, CallRecord.Hidden)] {
                 var call = Sample.call(number, from: Sample.carol, to: shown.callee)
                 call.hidden = hidden
                 bench.commit([.call(call)])
@@ -136,8 +136,23 @@ extension StoreContract {
                 return call?.number.rawValue
             }
             try expect(try number(seenBy: shown.callee, shown.callee), 1, "the number its callee sees")
-            try expect(try number(seenBy: Sample.carol, Sample.carol), 3, "the number its caller sees")
-            try expect(try number(seenBy: nil), 3, "the number an operator sees")
+            try expect(try number(seenBy: Sample.carol, Sample.carol), 4, "the number its caller sees")
+            try expect(try number(seenBy: nil), 4, "the number an operator sees")
+        },
+        Case("an offer that the app's backend refused is no call of its users; only operators find it") { bench in
+            try bench.open()
+            let call = Sample.call(1)
+            var refused = Sample.call(2, from: Sample.carol, to: call.callee)
+            refused.hidden = .refusedOffer
+            bench.commit([.call(call), .call(refused), .logForgotten(refused.number)])
+            for user in [call.callee, Sample.carol] {
+                let known = user == Sample.carol ? [] : [call]
+                try expect(try bench.history(user), known, "the history of \(user.text)")
+                try expect(try bench.query(.peers(user, limit: 5)), .peers(known.map(\.caller)), "their peers")
+                let seen = try bench.timeline(CallSelector(call.id, of: [Sample.carol, call.callee], seenBy: user)).0
+                try expect(seen?.number, nil, "what \(user.text) sees")
+            }
+            try expect(try bench.timeline(CallSelector(call.id)).0?.number, refused.number, "what an operator sees")
         },
         Case("a log is found by its call's number until the log is forgotten") { bench in
             try bench.open()

@@ -67,7 +67,8 @@ extension CallClient {
             // The peer has begun a call under the same callId, and that call continues.
             if calls[index].isOutgoingUnanswered { lostGlare(index, to: calls[index].callID, at: now) }
         case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .cursorGone?,
-            .upgradeRequired?, .callExists?, .logFull?, .tooLarge?, .unsupportedMediaType?, .invalidSDP?, nil:
+            .upgradeRequired?, .refusedByApp?, .decisionUnavailable?, .callExists?, .logFull?, .tooLarge?,
+            .unsupportedMediaType?, .invalidSDP?, nil:
             failSignal(place, at: now)
         }
     }

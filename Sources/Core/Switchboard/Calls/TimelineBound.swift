@@ -119,7 +119,8 @@ extension TimelineEvent {
         case .probeFailed(let device): (.probeFailed, device)
         case .fetched(let device): (.fetched, device)
         case .signal, .scheduled, .blocked, .numberBlocked, .doNotDisturb, .callIDTaken, .decided, .tooManyCallers,
-            .noDevice, .silenced, .pushSent, .pushResult, .pushCancelled, .pushLowered, .tokensRevoked, .restarted, .takenOver,
+            .noDevice, .silenced, .pushSent, .pushResult, .pushCancelled, .pushLowered, .tokensRevoked, .restarted,
+            .takenOver,
             .ringRefused, .ringSkipped, .repeated, .omitted, .ended, .other:
             nil
         }

@@ -11,4 +11,7 @@ package enum CallCondition {
 
     /// A condition that excludes impossible numbers, which would come before all others.
     package static let isPossible = "number <= \(StorableRange.numbers.upperBound)"
+
+    /// A condition that excludes the offers that the app's backend has refused: they are no calls of their users.
+    package static let isCall = "(hidden IS NULL OR hidden <> 'refused')"
 }

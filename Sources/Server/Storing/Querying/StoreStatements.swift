@@ -66,12 +66,14 @@ extension StoreStatements {
     private static let historyText = """
         SELECT * FROM (
             SELECT \(RowReader.callColumns) FROM call
-            WHERE caller = $1 AND schedule IS NULL AND number <= $2 AND \(CallCondition.isNotForgotten)
+            WHERE caller = $1 AND schedule IS NULL AND number <= $2
+                AND \(CallCondition.isCall) AND \(CallCondition.isNotForgotten)
             ORDER BY number DESC LIMIT $3) AS made
         UNION ALL
         SELECT * FROM (
             SELECT \(RowReader.callColumns) FROM call
-            WHERE callee = $1 AND caller <> $1 AND number <= $2 AND \(CallCondition.isNotForgotten)
+            WHERE callee = $1 AND caller <> $1 AND number <= $2
+                AND \(CallCondition.isCall) AND \(CallCondition.isNotForgotten)
             ORDER BY number DESC LIMIT $3) AS received
         ORDER BY number DESC LIMIT $3
         """
@@ -80,13 +82,13 @@ extension StoreStatements {
         SELECT peer FROM (
             SELECT * FROM (
                 SELECT callee AS peer, number FROM call
-                WHERE caller = $1 AND callee <> $1 AND schedule IS NULL AND (hidden IS NULL OR hidden <> 'refused')
+                WHERE caller = $1 AND callee <> $1 AND schedule IS NULL AND \(CallCondition.isCall)
                     AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT $2) AS made
             UNION ALL
             SELECT * FROM (
                 SELECT caller AS peer, number FROM call
-                WHERE callee = $1 AND caller <> $1 AND schedule IS NULL AND (hidden IS NULL OR hidden <> 'refused')
+                WHERE callee = $1 AND caller <> $1 AND schedule IS NULL AND \(CallCondition.isCall)
                     AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
                 ORDER BY number DESC LIMIT $2) AS received) AS found
         GROUP BY peer ORDER BY max(number) DESC
@@ -97,7 +99,7 @@ extension StoreStatements {
         SELECT \(RowReader.callColumns) FROM call
         WHERE \(condition) AND ($2 IS NULL OR caller = $2 OR callee = $2) AND ($3 IS NULL OR caller = $3 OR callee = $3)
             AND ($4 IS NULL OR epoch = $4) AND \(CallCondition.isPossible) AND \(CallCondition.isNotForgotten)
-            AND ($6 IS NULL OR caller = $6 AND schedule IS NULL AND (hidden IS NULL OR hidden <> 'refused')
+            AND ($6 IS NULL OR caller = $6 AND schedule IS NULL AND \(CallCondition.isCall)
                 OR callee = $6 AND (hidden IS NULL OR hidden = 'dnd'))
         ORDER BY number DESC LIMIT $5
         """

@@ -110,7 +110,9 @@ struct Kept {
 
 extension CallRecord {
     /// Whether the call is in a user's history.
-    fileprivate func belongs(to user: UserID) -> Bool { caller == user && scheduled == nil || callee == user }
+    fileprivate func belongs(to user: UserID) -> Bool {
+        hidden != .refusedOffer && (caller == user && scheduled == nil || callee == user)
+    }
 }
 
 extension CallNumber {

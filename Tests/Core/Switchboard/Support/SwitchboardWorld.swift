@@ -56,6 +56,8 @@ final class SwitchboardWorld {
     private(set) var cancelled: [PushID] = []
     /// The events that were posted to endpoints of the app's backend.
     private(set) var deliveries: [EventRequest] = []
+    /// The questions that were asked of the app's backend.
+    private(set) var questions: [DecisionRequest] = []
     private(set) var notes: [Switchboard.Note] = []
     private(set) var audited: [AuditEvent] = []
     private(set) var traced: [Switchboard.TraceNote] = []
@@ -262,6 +264,7 @@ final class SwitchboardWorld {
             if !holdsResults { deliverResults() }
         case .push(let push): pushes.append(push)
         case .deliver(let request): deliveries.append(request)
+        case .ask(let question): questions.append(question)
         case .cancelPush(let id): cancelled.append(id)
         case .revoked(let user, let moment): revoked[user] = moment
         case .done(let id): done.append(id)

@@ -20,6 +20,7 @@ let switchboardOperations: [Operation] = [
     Operation(name: "offer", times: 50) { try offer(SwitchboardBench()) },
     // The same with an event for the app's backend.
     Operation(name: "offer-events", times: 50) { try offer(SwitchboardBench(reports: true)) },
+    Operation(name: "offer-decided", times: 50) { try offer(SwitchboardBench(decides: true)) },
     // An offer to a callee with a device that must be pushed.
     Operation(name: "offer-push", times: 50) {
         var bench = SwitchboardBench()
@@ -32,6 +33,7 @@ let switchboardOperations: [Operation] = [
     Operation(name: "whole-call", times: 20) { try wholeCall(SwitchboardBench()) },
     // The same with its three events for the app's backend.
     Operation(name: "whole-call-events", times: 20) { try wholeCall(SwitchboardBench(reports: true)) },
+    Operation(name: "whole-call-decided", times: 20) { try wholeCall(SwitchboardBench(decides: true)) },
 ]
 
 private struct CallFrames {

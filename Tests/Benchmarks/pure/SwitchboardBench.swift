@@ -17,9 +17,14 @@ struct SwitchboardBench: ~Copyable {
     /// The events that were posted to the app's backend and have no response.
     private var deliveries: [DeliveryID] = []
 
+    /// The questions to the app's backend that have no response.
+    private var questions: [DecisionID] = []
+
     /// `reports`: Whether events are reported to an endpoint, which accepts each of them at once.
-    init(reports: Bool = false) {
+    /// `decides`: Whether the app's backend decides about each call, and allows it at once.
+    init(reports: Bool = false, decides: Bool = false) {
         var policy = Policy()
+        if decides { policy.decisions = DecisionPolicy() }
         if reports { policy.events = EventPolicy(endpoints: ["https://app.example/ringline"]) }
         switchboard = Switchboard(
             policy: policy,
@@ -39,6 +44,7 @@ struct SwitchboardBench: ~Copyable {
 
     /// Ends a turn: commits, and reports that the commit is durable.
     mutating func turn() {
+        while let id = questions.popLast() { give(.decided(id, .response(status: 200, body: Self.allowed))) }
         switchboard.flush(at: now, into: &outputs)
         perform()
         guard let ticket else { return }
@@ -46,6 +52,8 @@ struct SwitchboardBench: ~Copyable {
         give(.stored(.committed(upTo: ticket)))
         while let id = deliveries.popLast() { give(.delivered(id, .response(status: 204, retryAfter: nil))) }
     }
+
+    private static let allowed = Array(#"{"allow":true}"#.utf8)
 
     /// Sends a message and ends the turn.
     mutating func step(_ frame: [UInt8], by connection: SocketID) {
@@ -87,6 +95,7 @@ struct SwitchboardBench: ~Copyable {
             case .commit(_, let ticket): self.ticket = ticket
             case .push: pushes += 1
             case .deliver(let request): deliveries.append(request.id)
+            case .ask(let question): questions.append(question.id)
             case .ping(let id, let number): pings.append((id, number))
             case .send, .marked, .bound, .close, .reply, .verify, .submit, .cancelPush, .revoked, .done, .audit,
                 .note, .trace:

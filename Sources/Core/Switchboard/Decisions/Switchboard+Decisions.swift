@@ -204,6 +204,8 @@ extension Switchboard {
         if isEnd {
             queries.decisions.withdraw(question.id)
             resume(question, .withdrawn, turn.now - question.askedAt)
+            // The offer may have been about to replace a call, which ends too.
+            if isLive(message.callID, of: source, with: question.callee) { return nil }
             return WireError(.callEnded, "the call was ended before the app's backend had decided")
         }
         guard queries.decisions.admitWaiting(question.id) else {
@@ -211,6 +213,12 @@ extension Switchboard {
         }
         queries.awaited = [.decision(question.id)]
         return Self.unknownCall
+    }
+
+    /// Whether a user has a live call under a callId, or with a peer if there is no callId.
+    private func isLive(_ id: CallID?, of source: Source, with peer: UserID) -> Bool {
+        guard let id else { return calls.live(of: source.user, with: peer) != nil }
+        return calls.find(id, for: source.user, with: peer, on: source.device)?.isLive ?? false
     }
 
     /// Returns the question about an offer's call; `nil` = there is none.

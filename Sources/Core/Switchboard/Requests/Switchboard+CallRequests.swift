@@ -130,6 +130,10 @@ extension Switchboard {
         }
         if let live = calls.live(of: principal.user, with: peer) {
             sendWhenDurable(.reply(id, Reply(body: CallView.one(live.record, for: principal))))
+        } else if queries.decisions.isAnyOpen,
+            let question = queries.decisions.newest(of: principal.user, where: { $0.callee == peer })
+        {
+            park(.request(id, principal, .calls(.justBegun(with: peer))), until: [.decision(question.id)])
         } else {
             submit(
                 .history(principal.user, limit: SwitchboardLimits.callsSearchedForPeer, before: nil),

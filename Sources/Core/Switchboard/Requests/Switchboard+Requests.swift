@@ -70,8 +70,9 @@ extension Switchboard {
         if case .signal(let message) = request, message.signal.kind == .end {
             return endRefusal(message, by: message.from ?? principal.user, message.device, principal)
         }
-        // A service acts for all users: its rate is not limited.
-        guard !principal.isService, !limits.requests.admit(principal.user, at: turn.now) else { return nil }
+        // A service acts for all users: its rate is not limited. A request that has waited for a decision was counted.
+        let isCounted = principal.isService || queries.decisions.current != nil
+        guard !isCounted, !limits.requests.admit(principal.user, at: turn.now) else { return nil }
         return exceeded(.requests, "at most \(policy.signalsPerSecond) requests a second")
     }
 

@@ -326,6 +326,50 @@ struct DecisionTests {
         #expect(rig.world.switchboard.countCalls()[.ringing] == 1, "the refused offer replaces nothing")
     }
 
+    @Test("An end ends the call that the undecided offer was about to replace, too")
+    func endOfReplacement() throws {
+        let rig = try DecisionRig()
+        rig.respond(try rig.offer(), #"{"allow":true}"#)
+        let again = SwitchboardWorld.offer(
+            "c-1",
+            to: "10",
+            id: "o2",
+            sdp: "v=0\\r\\ns=2\\r\\n",
+            more: #","begin":true"#
+        )
+        rig.world.send(rig.caller, again)
+        rig.clear()
+        rig.world.send(rig.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        #expect(rig.world.takeFrames(of: rig.caller).ack?["id"] == "e")
+        #expect(rig.world.switchboard.countCalls()[.ringing] == 0)
+        rig.respond(rig.world.questions[1], #"{"allow":true}"#)
+        #expect(rig.world.switchboard.countCalls()[.ringing] == 0)
+    }
+
+    @Test("An app that reports a call it has just begun gets its record as soon as the offer is decided")
+    func justBegun() throws {
+        let rig = try DecisionRig()
+        let question = try rig.offer()
+        let request = rig.world.request(try principal("11"), .calls(.justBegun(with: try user("10"))))
+        #expect(rig.world.replies[request] == nil)
+        rig.respond(question, #"{"allow":true}"#)
+        #expect(rig.world.replies[request]?.status == 200 && rig.world.replies[request]?["callId"] == "c-1")
+    }
+
+    @Test("A request that has waited for a decision counts once for the rate of its user")
+    func countedOnce() throws {
+        let rig = try DecisionRig { $0.signalBurst = 1 }
+        let body = #"{"action":"offer","callId":"c-1","to":"10","data":{"sdp":"v=0\r\n"}}"#
+        let message = try SignalMessage(
+            body: Array(body.utf8),
+            callIDInPath: nil,
+            ringTimeout: rig.world.policy.ringTimeout
+        )
+        let request = rig.world.request(try principal("11"), .signal(message))
+        rig.respond(try #require(rig.world.questions.first), #"{"allow":true}"#)
+        #expect(rig.world.replies[request]?.status == 200)
+    }
+
     @Test("With --caller-name decision the name and the handle are the backend's alone")
     func callerName() throws {
         let rig = try DecisionRig(.allow) { $0.callerName = .decision }

@@ -42,9 +42,9 @@ struct WireCodeTests {
     func status() {
         let statuses: [WireCode: Int] = [
             .invalidJSON: 400, .invalidField: 400, .unknownType: 400, .unauthenticated: 401, .tokenExpired: 401,
-            .forbidden: 403, .notFound: 404, .methodNotAllowed: 405, .cursorGone: 410, .alreadyAnswered: 409,
-            .callEnded: 409,
-            .callExists: 409, .logFull: 409, .tooLarge: 413, .unsupportedMediaType: 415, .invalidSDP: 422,
+            .forbidden: 403, .notFound: 404, .methodNotAllowed: 405, .cursorGone: 410, .refusedByApp: 403,
+            .decisionUnavailable: 503, .alreadyAnswered: 409, .callEnded: 409, .callExists: 409, .logFull: 409,
+            .tooLarge: 413, .unsupportedMediaType: 415, .invalidSDP: 422,
             .upgradeRequired: 426, .rateLimited: 429, .internalError: 500, .draining: 503, .storeUnavailable: 503,
             .keysUnavailable: 503,
         ]

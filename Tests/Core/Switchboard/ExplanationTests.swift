@@ -53,6 +53,43 @@ struct ExplanationTests {
         ).text
     }
 
+    @Test(
+        "Each decision of the app's backend has a sentence, whether the call began or not",
+        arguments: [
+            (#""outcome":"allowed","milliseconds":38"#, nil, "allowed the call after 38 ms."),
+            (#""outcome":"late","milliseconds":1000"#, nil, "did not decide within 1.00 s: the call was allowed, as"),
+            (
+                #""outcome":"unreachable","milliseconds":5"#, nil,
+                "could not be reached, or failed, after 5 ms: the call"
+            ),
+            (#""outcome":"malformed","milliseconds":5"#, nil, "gave a response after 5 ms that the protocol does not"),
+            (#""outcome":"unasked","milliseconds":0"#, nil, "was not asked, because it had failed shortly before: the"),
+            (#""outcome":"overloaded","milliseconds":0"#, nil, "was not asked, because too many questions had no"),
+            (
+                #""outcome":"hidden","code":"x","milliseconds":38"#, .app,
+                "refused the call (x) after 38 ms without telling"
+            ),
+            (#""outcome":"hidden","milliseconds":38"#, .app, "refused the call after 38 ms without telling the caller"),
+            (
+                #""outcome":"refused","code":"x","milliseconds":9"#, .refusedOffer,
+                "refused the call (x) after 9 ms: the"
+            ),
+            (
+                #""outcome":"late","milliseconds":1000"#, .refusedOffer,
+                "within 1.00 s: the call was refused, as --decide"
+            ),
+        ] as [(String, CallRecord.Hidden?, String)]
+    )
+    func decisions(_ details: String, _ hidden: CallRecord.Hidden?, _ sentence: String) throws {
+        let text = try explain(
+            [(0, "decided", details)],
+            reason: hidden == .refusedOffer ? .declined : .unanswered,
+            endedAt: hidden == .refusedOffer ? 38 : 45_000,
+            hidden: hidden
+        )
+        #expect(text.contains("The app's backend \(sentence)"), "\(text)")
+    }
+
     private let pushed: [(Int64, String, String)] = [
         (0, "push.sent", #""device":"b1","kind":"voip","environment":"sandbox""#),
         (10, "push.result", #""device":"b1","status":200,"kind":"voip","environment":"sandbox""#),

@@ -86,6 +86,20 @@ public struct JSONWriter {
         needsComma = true
     }
 
+    /// Writes a string of 24 bytes that needs no escape, given as three words; the first byte is the lowest one of the
+    /// first word.
+    public mutating func plain(_ words: (UInt64, UInt64, UInt64)) {
+        comma()
+        output.append(addingCapacity: 26) { part in
+            part.append(UInt8(ascii: "\""))
+            Digits.write(words.0, count: 8, into: &part)
+            Digits.write(words.1, count: 8, into: &part)
+            Digits.write(words.2, count: 8, into: &part)
+            part.append(UInt8(ascii: "\""))
+        }
+        needsComma = true
+    }
+
     /// Writes a whole number.
     @inlinable
     public mutating func value(_ number: some FixedWidthInteger) {

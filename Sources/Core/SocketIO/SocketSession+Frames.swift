@@ -123,7 +123,7 @@ extension SocketSession {
                 json.id(from, asInteger: me.isInteger)
                 json.rawMembers(members[...])
                 json.name("timestamp")
-                json.plain(Timestamp.text(at))
+                json.timestamp(at)
             }
         )
     }

@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 import Testing
 
 @Suite("A moment as text")
@@ -15,11 +16,14 @@ struct TimestampTests {
             (1_735_689_599_999, "2024-12-31T23:59:59.999Z"), (1_735_689_600_000, "2025-01-01T00:00:00.000Z"),
             (1_795_250_823_250, "2026-11-21T08:47:03.250Z"), (-2_203_891_200_000, "1900-03-01T00:00:00.000Z"),
             (-2_208_988_800_000, "1900-01-01T00:00:00.000Z"), (-62_135_596_800_000, "0001-01-01T00:00:00.000Z"),
-            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"), (253_402_300_800_000, "10000-01-01T00:00:00.000Z"),
         ]
     )
     func table(_ milliseconds: Int64, _ text: String) {
         #expect(Timestamp.text(Moment(milliseconds: milliseconds)) == text)
+        var json = JSONWriter()
+        json.timestamp(Moment(milliseconds: milliseconds))
+        #expect(String(decoding: json.bytes, as: UTF8.self) == "\"\(text)\"")
     }
 
     @Test("The text of each day sorts after the text of the day before, for 130 years")

@@ -124,7 +124,7 @@ public struct CallBody: Sendable {
         json.name("direction")
         json.plain(direction.rawValue)
         json.name("started_at")
-        json.plain(Timestamp.text(startedAt))
+        json.timestamp(startedAt)
         json.name("duration")
         json.value(talkSeconds)
         json.optional("startedAt", startedAt)

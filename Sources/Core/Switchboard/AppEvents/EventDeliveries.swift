@@ -14,7 +14,7 @@ package struct EventDeliveries {
     /// Something to do.
     package enum Effect: Equatable {
         /// Send an event; ``responded(_:_:at:into:)`` follows.
-        indirect case send(EventRequest)
+        case send(EventRequest)
         /// Store a change, in the order of the effects; those of one input in one commit.
         case store(Change)
         /// Ask the store, after all changes so far; ``answered(_:_:at:into:)`` follows.
@@ -234,8 +234,8 @@ struct DeliveryTurn {
     mutating func send(_ event: AppEvent, to url: String) -> DeliveryID {
         lastDelivery += 1
         let id = DeliveryID(rawValue: lastDelivery)
-        let body = event.body(in: incarnation)
-        effects.append(.send(EventRequest(id: id, url: url, eventID: event.id, body: body)))
+        let (eventID, body) = event.posted(in: incarnation)
+        effects.append(.send(EventRequest(id: id, url: url, eventID: eventID, body: body)))
         return id
     }
 

@@ -9,11 +9,6 @@ package struct CallEvents: Equatable, Sendable {
     /// A call without events.
     package init() {}
 
-    /// The events that a call can have, in the order of their bits in ``stored``; a new one goes to the end.
-    private static let all: [AppEventType] = [
-        .callStarted, .callRinging, .callUnreachable, .callAnswered, .callActive, .callEnded, .callMissed,
-    ]
-
     /// Whether the call has an event of a type.
     package func has(_ type: AppEventType) -> Bool { types & Self.bit(type) != 0 }
 
@@ -27,7 +22,21 @@ package struct CallEvents: Equatable, Sendable {
     /// Records that an event happened that nobody wanted: it has no number, and is not reported later.
     package mutating func skip(_ type: AppEventType) { types |= Self.bit(type) }
 
-    private static func bit(_ type: AppEventType) -> UInt32 { all.firstIndex(of: type).map { 1 << UInt32($0) } ?? 0 }
+    /// The bit of an event in ``stored``; 0 = a call has no such event.
+    private static func bit(_ type: AppEventType) -> UInt32 {
+        switch type {
+        case .callStarted: 1 << 0
+        case .callRinging: 1 << 1
+        case .callUnreachable: 1 << 2
+        case .callAnswered: 1 << 3
+        case .callActive: 1 << 4
+        case .callEnded: 1 << 5
+        case .callMissed: 1 << 6
+        case .deviceRegistered, .deviceRemoved, .pushDegraded, .pushRefused, .scheduleConfirmed, .scheduleMissed,
+            .scheduleGivenUp, .eventsLost:
+            0
+        }
+    }
 
     /// The events as one number, to be stored.
     package var stored: Int64 { Int64(count) << 32 | Int64(types) }

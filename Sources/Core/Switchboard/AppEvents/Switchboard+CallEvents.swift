@@ -17,45 +17,56 @@ extension Switchboard {
 
     /// Makes the new events of the calls whose records are about to be stored.
     mutating func reportChangedCalls() {
-        for call in commits.dirty {
-            guard var events = call.events else { continue }
-            for type in newEvents(of: call, events) { report(type, of: call, &events) }
-            call.events = events
-        }
+        for call in commits.dirty { if let events = call.events { reportNews(of: call, events) } }
     }
 
-    /// Returns the events that a call has by now and did not have, in their order.
-    private func newEvents(of call: Call, _ events: CallEvents) -> [AppEventType] {
-        var types: [AppEventType] = []
-        func add(_ type: AppEventType, if happened: @autoclosure () -> Bool) {
-            if !events.has(type), happened() { types.append(type) }
+    /// Makes the events that a call has by now and did not have, in their order.
+    private mutating func reportNews(of call: Call, _ before: CallEvents) {
+        var events = before
+        let (isRinging, isAnswered, isActive, ringing) = call.readSession { session in
+            let isRinging = if case .ringing = session.phase { true } else { false }
+            return (isRinging, session.answeredAt != nil, session.activeAt != nil, session.log.firstRinging)
         }
-        add(.callStarted, if: true)
-        add(.callRinging, if: call.session.log.firstRinging != nil)
-        add(.callUnreachable, if: isUnreachable(call))
-        add(.callAnswered, if: call.session.answeredAt != nil)
-        add(.callActive, if: call.session.activeAt != nil)
-        add(.callEnded, if: !call.isLive)
-        add(.callMissed, if: whyMissed(call) != nil)
-        return types
+        let hasEnded = !call.isLive
+        if !events.has(.callStarted) { report(.callStarted, of: call, ringing, &events) }
+        if ringing != nil, !events.has(.callRinging) { report(.callRinging, of: call, ringing, &events) }
+        if isRinging, !events.has(.callUnreachable), let why = whyUnreachable(call) {
+            report(.callUnreachable, of: call, ringing, why: why.rawValue, &events)
+        }
+        if isAnswered, !events.has(.callAnswered) {
+            report(.callAnswered, of: call, ringing, &events)
+            // The verdict is on calls that nobody answered.
+            call.course = []
+        }
+        if isActive, !events.has(.callActive) { report(.callActive, of: call, ringing, &events) }
+        if hasEnded, !events.has(.callEnded) { report(.callEnded, of: call, ringing, &events) }
+        if hasEnded, !events.has(.callMissed), let why = whyMissed(call) {
+            report(.callMissed, of: call, ringing, why: why.rawValue, &events)
+        }
+        if events != before { call.events = events }
     }
 
     private mutating func report(
         _ type: AppEventType,
         of call: Call,
+        _ ringing: LogEntry?,
+        why: String? = nil,
         _ events: inout CallEvents
     ) {
         // A type that nobody wants has no number either: the numbers that are seen have no gaps.
         guard appEvents.isWanted(type) else { return events.skip(type) }
         let number = events.add(type)
-        var data = CallEventData(call, type, number: number)
-        switch type {
-        case .callUnreachable: data.why = whyUnreachable(call)?.rawValue
-        case .callMissed: data.why = whyMissed(call)?.rawValue
-        case .callEnded: data.verdict = verdict(on: call)
-        default: break
-        }
-        add(type, of: (call.number, number), at: data.at(turn.now), data: data.bytes)
+        let data = CallEventData(
+            type: type,
+            number: number,
+            scheduled: call.scheduled,
+            ringing: ringing,
+            why: why,
+            verdict: type == .callEnded ? verdict(on: call) : nil
+        )
+        let now = turn.now
+        let (at, bytes) = call.readSession { data.content(of: &$0, at: now) }
+        add(type, of: (call.number, number), at: at, data: bytes)
     }
 
     /// Adds an event to the changes of the next commit.
@@ -141,8 +152,6 @@ extension Switchboard {
         case gone
     }
 
-    private func isUnreachable(_ call: Call) -> Bool { whyUnreachable(call) != nil }
-
     /// Returns why nobody can be rung any more while the caller still waits; `nil` = somebody can, or the call does not
     /// ring.
     private func whyUnreachable(_ call: Call) -> UnreachableWhy? {
@@ -155,17 +164,18 @@ extension Switchboard {
         }
         // After a restart the devices connect again.
         guard appEvents.isOfThisRun(call.number) || turn.now >= appEvents.startedAt + policy.grace else { return nil }
-        let session = call.session
-        let isRung =
-            session.legs.contains { $0.side == .callee && $0.phase == .ringing }
-            || connections.of(call.callee).contains { !session.isSilenced($0.device.id) }
-            || call.polls.contains { polls[$0]?.principal.user == call.callee }
-            || call.pushes.contains { !session.isSilenced($0.key) && $0.value.mayRing }
-        guard !isRung else { return nil }
-        if session.legs.contains(where: { $0.phase == .silenced }) { return .silenced }
-        if call.wasSilencedByDoNotDisturb { return .doNotDisturb }
-        if call.pushes.contains(where: { $0.value.phase == .refused }) { return .pushesRefused }
-        return session.legs.contains { $0.side == .callee } ? .gone : .noDevice
+        return call.readSession { session in
+            let isRung =
+                session.legs.contains { $0.side == .callee && $0.phase == .ringing }
+                || connections.of(call.callee).contains { !session.isSilenced($0.device.id) }
+                || call.polls.contains { polls[$0]?.principal.user == call.callee }
+                || call.pushes.contains { !session.isSilenced($0.key) && $0.value.mayRing }
+            guard !isRung else { return nil }
+            if session.legs.contains(where: { $0.phase == .silenced }) { return .silenced }
+            if call.wasSilencedByDoNotDisturb { return .doNotDisturb }
+            if call.pushes.contains(where: { $0.value.phase == .refused }) { return .pushesRefused }
+            return session.legs.contains { $0.side == .callee } ? .gone : .noDevice
+        }
     }
 
     /// Makes sure that a ringing call that has lost a device is looked at: perhaps nobody can be rung any more.

@@ -189,6 +189,11 @@ final class Call {
     /// The state of the call, as the wire reports it.
     var state: CallState { Self.state(of: &session) }
 
+    /// Lets `body` read the session where it is; it is `inout` because it would be copied otherwise.
+    ///
+    /// `body` must not change the session, nor read it by another way.
+    func readSession<Result>(_ body: (inout CallSession) -> Result) -> Result { body(&session) }
+
     /// Takes the session as `inout`, because it would be copied otherwise.
     private static func state(of session: inout CallSession) -> CallState { session.state }
 

@@ -34,7 +34,8 @@ extension Switchboard {
         if !isCounted { call.timeline.countWritten() }
         let record = TimelineRecord(at: turn.now, event: event)
         commits.append(.event(call.number, record))
-        if call.events != nil { call.course.append(record) }
+        // The verdict, which needs the course, is on calls that nobody answered.
+        if appEvents.areWanted, let events = call.events, !events.has(.callAnswered) { call.course.append(record) }
         if !connections.timelineWatchers.isEmpty { report(record, of: call, from: .timeline) }
         countStoredEvent(event.byteCount, of: call)
     }

@@ -105,6 +105,22 @@ struct CallEventTests {
         #expect(try end.object("call")["state"] == "ended")
     }
 
+    @Test("The data of an event is written in this order, with every member")
+    func bytes() throws {
+        let world = SwitchboardWorld.reporting()
+        try whole(world)
+        let start = SwitchboardWorld.start.milliseconds
+        let text = String(decoding: try #require(world.appEvents.last).data, as: UTF8.self)
+        let call =
+            #"{"callId":"c-1","epoch":1,"caller":"11","callee":"10","group":null,"hasVideo":false,"state":"ended","#
+            + #""startedAt":\#(start),"ringingAt":\#(start + 1_000),"answeredAt":\#(start + 3_000),"#
+            + #""activeAt":\#(start + 4_000),"endedAt":\#(start + 9_000),"#
+            + #""answeredBy":{"user":"10","device":"b1"},"reason":"hangup","data":null}"#
+        let end =
+            #""reason":"hangup","by":{"user":"11","device":"a1"},"ringMilliseconds":3000,"talkMilliseconds":5000,"#
+        #expect(text == #"{"n":5,"call":\#(call),\#(end)"verdict":null}"#)
+    }
+
     @Test("Events of one commit show the call as it was at each of them")
     func oneCommit() throws {
         let world = SwitchboardWorld.reporting()

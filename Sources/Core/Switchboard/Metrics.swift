@@ -56,7 +56,7 @@ package struct Metrics: Sendable {
     /// Decisions of the app's backend about offers.
     package var decisions = Decisions()
     /// Events for the app's backend, by type.
-    package var appEvents: [String: UInt64] = [:]
+    package var appEvents = AppEventCounts()
     /// Events that were deleted before they were delivered.
     package var eventsLost: UInt64 = 0
     /// Whether there are events for the app's backend.
@@ -195,6 +195,28 @@ package struct Metrics: Sendable {
             case .info: 7
             case .end: 8
             }
+        }
+    }
+
+    /// A count for each type of events for the app's backend.
+    ///
+    /// An array, because several change with every call: nothing is hashed.
+    package struct AppEventCounts: Sendable {
+        private var counts: [UInt64] = []
+
+        /// The number of events of a type.
+        package internal(set) subscript(type: AppEventType) -> UInt64 {
+            get { counts.isEmpty ? 0 : counts[type.index] }
+            set {
+                // Nothing is allocated before the first event.
+                if counts.isEmpty { counts = Array(repeating: 0, count: AppEventType.allCases.count) }
+                counts[type.index] = newValue
+            }
+        }
+
+        /// The types of which there are events, each with their number.
+        package var all: [(AppEventType, UInt64)] {
+            AppEventType.allCases.map { ($0, self[$0]) }.filter { $0.1 > 0 }
         }
     }
 

@@ -10,8 +10,7 @@ extension Switchboard {
             if tracesCalls { traceCommitted(upTo: ticket) }
             commits.confirm(upTo: ticket, at: turn.now, metrics: &metrics)
             while let number = commits.takeReleasableCall() { release(number) }
-            let events = appEvents.takeDurable(upTo: commits.committed)
-            if !events.isEmpty { eventsBecameDurable(events) }
+            if appEvents.haveDurable(upTo: commits.committed) { eventsBecameDurable() }
             for content in commits.sendDurable(at: turn.now, metrics: &metrics, into: &turn.out) {
                 if case .fetch(let id, let fetch) = content { respond(fetch, as: id) }
                 if case .cancelledPush(let id) = content { pushed(id, .cancelled) }

@@ -237,7 +237,8 @@ struct MetricsPage {
     /// Adds the events for the app's backend, if there are any.
     private mutating func addEvents(_ metrics: Metrics) {
         guard metrics.keepsEvents else { return }
-        counters("ringline_events_total", "Events for the app's backend.", "type", metrics.appEvents.map { ($0, $1) })
+        let counts = metrics.appEvents.all.map { ($0.rawValue, $1) }
+        counters("ringline_events_total", "Events for the app's backend.", "type", counts)
         let lost = "Events deleted before the app's backend had them."
         counter("ringline_events_lost_total", lost, metrics.eventsLost)
         let endpoints = metrics.endpoints

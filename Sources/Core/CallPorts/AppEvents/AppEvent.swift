@@ -146,3 +146,37 @@ extension AppEventType {
         return types
     }
 }
+
+/// A set of types of events, as the bits of one number: it is asked for each event, and nothing is hashed.
+package struct AppEventTypes: Sendable {
+    private let bits: UInt32
+
+    /// The types of a set.
+    package init(_ types: Set<AppEventType>) { bits = types.reduce(0) { $0 | 1 << UInt32($1.index) } }
+
+    /// Whether a type is in the set.
+    package func contains(_ type: AppEventType) -> Bool { bits & 1 << UInt32(type.index) != 0 }
+}
+
+extension AppEventType {
+    /// The place of the type in `allCases`.
+    package var index: Int {
+        switch self {
+        case .callStarted: 0
+        case .callRinging: 1
+        case .callUnreachable: 2
+        case .callAnswered: 3
+        case .callActive: 4
+        case .callEnded: 5
+        case .callMissed: 6
+        case .deviceRegistered: 7
+        case .deviceRemoved: 8
+        case .pushDegraded: 9
+        case .pushRefused: 10
+        case .scheduleConfirmed: 11
+        case .scheduleMissed: 12
+        case .scheduleGivenUp: 13
+        case .eventsLost: 14
+        }
+    }
+}

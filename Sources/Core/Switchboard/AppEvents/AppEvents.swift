@@ -4,8 +4,11 @@ import DequeModule
 
 /// The events for the app's backend: the number of the newest one, and those that are not durable yet.
 struct AppEvents {
-    /// What is reported; `nil` = nothing.
-    let policy: EventPolicy?
+    /// Whether anybody wants events: if not, there is no event, and no call counts its events.
+    ///
+    /// A flag, because each commit asks: the policy would be copied.
+    let areWanted: Bool
+    private let wanted: AppEventTypes
     /// The incarnation of the database, which ids and cursors name.
     let incarnation: EventIncarnation
     /// The position of the newest event.
@@ -16,8 +19,10 @@ struct AppEvents {
     let startedAt: Moment
     /// The number of the newest call of earlier runs.
     private let lastEarlierCall: Int64
-    /// The events that are not durable yet, oldest first, each with its commit.
-    private var waiting = Deque<(ticket: Ticket, event: AppEvent)>()
+    /// The events that are not durable yet, oldest first.
+    private var waiting = Deque<AppEvent>()
+    /// The commit of each of them.
+    private var waitingTickets = Deque<Ticket>()
     /// The delivery to the endpoints.
     var deliveries = EventDeliveries()
     /// The moment of the next timer for the deliveries; `nil` = no timer is set.
@@ -28,7 +33,8 @@ struct AppEvents {
     private var refusals: [String: Moment] = [:]
 
     init(_ policy: EventPolicy?, _ stored: StoredState, startedAt: Moment) {
-        self.policy = policy
+        areWanted = policy != nil
+        wanted = AppEventTypes(policy?.types ?? [])
         incarnation = stored.events.incarnation
         newest = stored.events.newest
         durable = stored.events.newest
@@ -36,11 +42,8 @@ struct AppEvents {
         self.startedAt = startedAt
     }
 
-    /// Whether anybody wants events: if not, there is no event, and no call counts its events.
-    var areWanted: Bool { policy != nil }
-
     /// Whether events of a type are wanted.
-    func isWanted(_ type: AppEventType) -> Bool { policy?.types.contains(type) ?? false }
+    func isWanted(_ type: AppEventType) -> Bool { wanted.contains(type) }
 
     /// Whether a call has begun in this run of the server, so that its whole course is known.
     func isOfThisRun(_ call: CallNumber) -> Bool { call.rawValue > lastEarlierCall }
@@ -65,14 +68,21 @@ struct AppEvents {
             user: user,
             data: data
         )
-        waiting.append((ticket, event))
+        waiting.append(event)
+        waitingTickets.append(ticket)
         return event
     }
+
+    /// Whether events wait for a commit up to a ticket.
+    func haveDurable(upTo ticket: Ticket) -> Bool { waitingTickets.first.map { $0 <= ticket } ?? false }
 
     /// Returns the events that are durable now, oldest first.
     mutating func takeDurable(upTo ticket: Ticket) -> [AppEvent] {
         var events: [AppEvent] = []
-        while let first = waiting.first, first.ticket <= ticket { events.append(waiting.removeFirst().event) }
+        while let first = waitingTickets.first, first <= ticket {
+            waitingTickets.removeFirst()
+            events.append(waiting.removeFirst())
+        }
         if let last = events.last { durable = last.position }
         return events
     }

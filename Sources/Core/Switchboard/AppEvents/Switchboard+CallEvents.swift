@@ -77,7 +77,7 @@ extension Switchboard {
         at moment: Moment,
         data: [UInt8]
     ) {
-        metrics.appEvents[type.rawValue, default: 0] += 1
+        metrics.appEvents[type] += 1
         let event = appEvents.add(
             type,
             of: call,

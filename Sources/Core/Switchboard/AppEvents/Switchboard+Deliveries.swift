@@ -21,10 +21,11 @@ extension Switchboard {
         if !effects.isEmpty { schedule(.deliveries, at: turn.now) }
     }
 
-    /// Hands events that are durable now to the endpoints and to the readers of the feed.
-    mutating func eventsBecameDurable(_ events: [AppEvent]) {
+    /// Hands the events that are durable now to the endpoints and to the readers of the feed.
+    mutating func eventsBecameDurable() {
+        let events = appEvents.takeDurable(upTo: commits.committed)
         deliver { $0.appended(events, at: $1, into: &$2) }
-        feedGrew()
+        if appEvents.feedWaits.count > 0 { feedGrew() }
     }
 
     mutating func delivered(_ id: DeliveryID, _ result: DeliveryResult) {

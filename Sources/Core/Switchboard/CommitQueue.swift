@@ -99,13 +99,13 @@ struct CommitQueue {
         batch.reserveCapacity(changes.count)
         swap(&batch, &changes)
         if !dirty.isEmpty {
-            batch.insert(
-                contentsOf: dirty.map { call in
-                    call.isDirty = false
-                    return .call(call.record)
-                },
-                at: 0
-            )
+            for call in dirty { call.isDirty = false }
+            // One call is inserted without an array of its own.
+            if dirty.count == 1, let call = dirty.first {
+                batch.insert(.call(call.record), at: 0)
+            } else {
+                batch.insert(contentsOf: dirty.map { .call($0.record) }, at: 0)
+            }
             dirty.removeAll(keepingCapacity: true)
         }
         lastTicket = nextTicket

@@ -36,8 +36,11 @@ extension Switchboard {
     mutating func submit(_ query: StoreQuery, for purpose: PendingQuery) {
         let id = queries.register(for: purpose, in: query.lane, at: turn.now)
         metrics.queriesUnderWay[query.lane.rawValue] += 1
-        // The query must see all changes so far.
-        flushCommits()
+        // The query must see all changes so far. The outputs are moved out of the turn, not copied.
+        var outputs: [Output] = []
+        swap(&outputs, &turn.out)
+        flushCommits(into: &outputs)
+        swap(&outputs, &turn.out)
         turn.out.append(.submit(query, id))
     }
 

@@ -116,9 +116,7 @@ package struct Switchboard: ~Copyable {
     package mutating func flush(at now: Moment, into outputs: inout [Output]) {
         turn.now = now
         polls.forgetBodies()
-        swap(&turn.out, &outputs)
-        flushCommits()
-        swap(&turn.out, &outputs)
+        flushCommits(into: &outputs)
     }
 
     /// Whether there are changes for the next ``flush(at:into:)``.

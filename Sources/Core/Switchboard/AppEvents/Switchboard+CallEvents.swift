@@ -8,11 +8,11 @@ import CallWire
 /// no event yet gets one. So an event and its decision are in one commit, and a call that ends has exactly one
 /// event of its end, however it ended.
 extension Switchboard {
-    /// Hands all changes so far to the store, with the events that they are.
-    mutating func flushCommits() {
+    /// Hands all changes so far to the store, with the events that they are, and appends the commit to `outputs`.
+    mutating func flushCommits(into outputs: inout [Output]) {
         if appEvents.areWanted { reportChangedCalls() }
-        commits.flush(at: turn.now, into: &turn.out)
-        if tracesCalls { turn.out += notes(ofCommitIn: turn.out) }
+        commits.flush(at: turn.now, into: &outputs)
+        if tracesCalls { outputs += notes(ofCommitIn: outputs) }
     }
 
     /// Makes the new events of the calls whose records are about to be stored.

@@ -94,7 +94,13 @@ package struct EventDeliveries {
     package var isEmpty: Bool { deliveries.isEmpty }
 
     /// The next moment at which something is to be done.
-    package var deadline: Moment? { deliveries.compactMap(\.deadline).min() }
+    package var deadline: Moment? {
+        var next: Moment?
+        for delivery in deliveries {
+            if let at = delivery.deadline, next.map({ at < $0 }) ?? true { next = at }
+        }
+        return next
+    }
 
     /// The number of requests on their way.
     package var requestCount: Int { deliveries.reduce(0) { $0 + $1.flights.count } }

@@ -15,9 +15,8 @@ extension EventDelivery {
         self.down = nil
         turn.effects.append(.note(.recovered(url: endpoint.url, after: turn.now - down.since)))
         for key in failing {
-            guard case .failed = window.lines[key]?.state, let position = window.lines[key]?.positions.first else {
-                continue
-            }
+            guard let line = window.lines[key], case .failed = line.state else { continue }
+            let position = line.first
             if let notBefore = window[position]?.notBefore, notBefore > turn.now {
                 window.set(key, .failed(retryAt: notBefore))
                 continue
@@ -35,12 +34,13 @@ extension EventDelivery {
     /// accepts. One that the endpoint does not want yet is left out.
     mutating func probe(_ turn: inout DeliveryTurn) {
         guard let down, down.nextProbe <= turn.now, flights.count < Self.requestsAtOnce,
-            !flights.values.contains(where: \.isProbe)
+            !flights.contains(where: { $0.isProbe })
         else { return }
         var oldest: (key: EventKey, position: EventPosition)?
         var untried: (key: EventKey, position: EventPosition)?
         for (key, line) in window.lines {
-            guard line.state != .busy, line.state != .unknown, let position = line.positions.first,
+            let position = line.first
+            guard line.state != .busy, line.state != .unknown,
                 window[position]?.notBefore.map({ $0 <= turn.now }) ?? true
             else { continue }
             if oldest.map({ position < $0.position }) ?? true { oldest = (key, position) }
@@ -105,6 +105,6 @@ extension EventDelivery {
         failing.removeAll()
         failedSinceSuccess.removeAll()
         down = nil
-        for id in flights.keys { flights[id]?.place = .dropped }
+        for index in flights.indices { flights[index].place = .dropped }
     }
 }

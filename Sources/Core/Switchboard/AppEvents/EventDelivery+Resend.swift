@@ -102,7 +102,7 @@ extension EventDelivery {
         let position = row.held.position
         if let call = row.held.call, blocked[call]?.state == .next { return }
         guard retries[position] == nil else {
-            if !isForParked, !flights.values.contains(where: { $0.place == .held && $0.position == position }) {
+            if !isForParked, !flights.contains(where: { $0.place == .held && $0.position == position }) {
                 retries.setAttempt(of: position, turn.now)
             }
             return

@@ -4,8 +4,9 @@ import CallPorts
 extension EventDelivery {
     /// Takes the result of a delivery; returns false if none with this number is on its way.
     mutating func responded(_ id: DeliveryID, _ result: DeliveryResult, _ turn: inout DeliveryTurn) -> Bool {
-        guard var flight = flights.removeValue(forKey: id) else { return false }
-        if flight.place == .dropped, window.lines[flight.key]?.positions.first == flight.position {
+        guard let index = flights.firstIndex(where: { $0.id == id }) else { return false }
+        var flight = flights.remove(at: index)
+        if flight.place == .dropped, window.lines[flight.key]?.first == flight.position {
             // The endpoint was started again, and the event has been read again since.
             flight.place = .window
         }
@@ -25,7 +26,7 @@ extension EventDelivery {
 
     private mutating func accepted(_ flight: Flight, _ turn: inout DeliveryTurn) {
         figures.delivered += 1
-        failedSinceSuccess.removeAll()
+        if !failedSinceSuccess.isEmpty { failedSinceSuccess.removeAll() }
         switch flight.place {
         case .window: _ = window.removeFirst(of: flight.key)
         case .held: heldEnded(flight.position, &turn)
@@ -36,6 +37,7 @@ extension EventDelivery {
 
     /// Holds the events that have failed, because the endpoint accepts others.
     private mutating func holdFailing(_ turn: inout DeliveryTurn) {
+        guard !failing.isEmpty else { return }
         for key in failing {
             guard case .failed(let at) = window.lines[key]?.state else { continue }
             holdFirst(of: key, .retry(at: at), &turn)

@@ -78,13 +78,13 @@ extension EventDelivery {
     }
 
     /// Whether a request of a key is on its way.
-    func isBusy(_ key: EventKey) -> Bool { flights.values.contains { $0.key == key } }
+    func isBusy(_ key: EventKey) -> Bool { flights.contains { $0.key == key } }
 
     /// Removes the events of a key from the window, except one that is on its way.
     mutating func removeWaiting(of key: EventKey) -> [EventWindow.Entry] {
         failing.removeAll { $0 == key }
-        let flying = window.lines[key]?.positions.first.map { first in
-            flights.values.contains { $0.place == .window && $0.position == first }
+        let flying = window.lines[key].map { line in
+            flights.contains { $0.place == .window && $0.position == line.first }
         }
         return window.removeAll(of: key, keepingFirst: flying ?? false)
     }
@@ -97,12 +97,14 @@ extension EventDelivery {
             probe(&turn)
             return
         }
-        for key in failing {
-            if case .failed(let at) = window.lines[key]?.state, at <= turn.now { window.set(key, .ready) }
+        if !failing.isEmpty {
+            for key in failing {
+                if case .failed(let at) = window.lines[key]?.state, at <= turn.now { window.set(key, .ready) }
+            }
+            failing.removeAll { window.lines[$0].map { $0.state == .ready } ?? true }
         }
-        failing.removeAll { window.lines[$0].map { $0.state == .ready } ?? true }
         while flights.count < Self.requestsAtOnce {
-            let heldCount = flights.values.count { $0.place == .held }
+            let heldCount = flights.count { $0.place == .held }
             if heldCount < Self.heldAtOnce || !window.hasTurn(), sendHeld(isProbe: false, &turn) { continue }
             guard let (key, position) = window.takeTurn() else { return }
             sendWaiting(position, key, isProbe: false, &turn)
@@ -141,13 +143,16 @@ extension EventDelivery {
         _ turn: inout DeliveryTurn
     ) {
         let id = turn.send(event, to: endpoint.url)
-        flights[id] = Flight(
-            key: key,
-            position: event.position,
-            place: place,
-            sentAt: turn.now,
-            deliveredBefore: figures.delivered,
-            isProbe: isProbe
+        flights.append(
+            Flight(
+                id: id,
+                key: key,
+                position: event.position,
+                place: place,
+                sentAt: turn.now,
+                deliveredBefore: figures.delivered,
+                isProbe: isProbe
+            )
         )
     }
 }

@@ -39,8 +39,8 @@ struct EventDelivery {
     var window: EventWindow
     var blocked: BlockedCalls
     var retries: HeldRetries
-    /// The requests on their way.
-    var flights: [DeliveryID: Flight] = [:]
+    /// The requests on their way; an array, because they are few.
+    var flights: [Flight] = []
     /// The keys whose first event in the window has failed, and is tried again.
     var failing: [EventKey] = []
     /// The keys of which an event failed since the last one was accepted.
@@ -57,6 +57,7 @@ struct EventDelivery {
 
     /// A request on its way.
     struct Flight {
+        let id: DeliveryID
         let key: EventKey
         let position: EventPosition
         var place: Place
@@ -174,21 +175,24 @@ struct EventDelivery {
     }
 
     private func nextDeadline(after now: Moment) -> Moment? {
-        var moments: [Moment] = []
-        if endpoint != stored { moments.append(storedAt + DeliverySchedule.storePause) }
-        if !isStopped {
-            moments += [reads.pausedUntil, reads.retriesPausedUntil].compactMap { $0 }
-            if let down {
-                moments.append(down.nextProbe)
-                // When nothing else waits, the next probe is a held event, and not before its attempt is due.
-                if let next = retries.next { moments.append(next.at) }
-                if let due = nextTooOld { moments.append(max(due, now + DeliverySchedule.portionPause)) }
-            } else {
-                for key in failing { if case .failed(let at) = window.lines[key]?.state { moments.append(at) } }
-                if let next = retries.next { moments.append(next.at) }
-            }
-        }
+        var next: Moment?
         // What was due already waits for something else: the end of a request, or an answer of the store.
-        return moments.filter { $0 > now }.min()
+        func consider(_ moment: Moment) {
+            if moment > now, next.map({ moment < $0 }) ?? true { next = moment }
+        }
+        if endpoint != stored { consider(storedAt + DeliverySchedule.storePause) }
+        guard !isStopped else { return next }
+        if let moment = reads.pausedUntil { consider(moment) }
+        if let moment = reads.retriesPausedUntil { consider(moment) }
+        // When nothing else waits, the next probe of an endpoint that is down is a held event, and not before the
+        // attempt of that is due.
+        if let retry = retries.next { consider(retry.at) }
+        if let down {
+            consider(down.nextProbe)
+            if let due = nextTooOld { consider(max(due, now + DeliverySchedule.portionPause)) }
+        } else {
+            for key in failing { if case .failed(let at) = window.lines[key]?.state { consider(at) } }
+        }
+        return next
     }
 }

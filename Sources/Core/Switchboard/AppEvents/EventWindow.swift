@@ -30,6 +30,15 @@ enum EventKey: Hashable {
         self = held.call == nil && event.call != nil ? .alone(held.position) : EventKey(event)
     }
 
+    /// Adds the key to a hash: one number of it, because a key is looked up several times for each event.
+    func hash(into hasher: inout Hasher) {
+        switch self {
+        case .call(let call): hasher.combine(call.rawValue)
+        case .user(let user): user.hash(into: &hasher)
+        case .alone(let position): hasher.combine(~position.rawValue)
+        }
+    }
+
     /// The call, if the key is one's.
     var call: CallNumber? { if case .call(let call) = self { call } else { nil } }
 }
@@ -51,8 +60,10 @@ struct EventWindow {
     /// The events of one key, and what the first of them waits for.
     struct Line {
         var state: State
-        /// The positions of the events; the first one may be on its way.
-        var positions: Deque<EventPosition>
+        /// The position of the first event, which may be on its way.
+        var first: EventPosition
+        /// The positions of the others; a line with one event has no memory of its own.
+        var others = Deque<EventPosition>()
 
         enum State: Equatable {
             /// Its turn.
@@ -66,10 +77,20 @@ struct EventWindow {
         }
     }
 
+    private struct Slot {
+        let position: EventPosition
+        var isEmpty = false
+    }
+
     private let limits: DeliveryLimits
     /// Every event up to this position was in the window.
     var readUpTo: EventPosition
-    private var slots = Deque<(position: EventPosition, entry: Entry?)>()
+    /// The places of the events, in the order of their positions.
+    private var slots = Deque<Slot>()
+    /// The event of each slot; `nil` if that is empty.
+    ///
+    /// They are apart, so that a search copies no event.
+    private var entries = Deque<Entry?>()
     private(set) var lines: [EventKey: Line] = [:]
     /// The keys whose turn it is, in that order.
     ///
@@ -88,7 +109,7 @@ struct EventWindow {
     var emptyUpTo: EventPosition { slots.first.map { EventPosition(rawValue: $0.position.rawValue - 1) } ?? readUpTo }
 
     /// The first event.
-    var first: Entry? { slots.first?.entry }
+    var first: Entry? { entries.first ?? nil }
 
     /// Whether an event may be added after ``readUpTo``.
     var hasRoom: Bool { count < limits.window && span < limits.span }
@@ -97,45 +118,45 @@ struct EventWindow {
 
     /// Adds an event behind all others; `state`: that of its line if it is the first one there.
     mutating func append(_ event: AppEvent, _ key: EventKey, _ state: Line.State) {
-        slots.append((event.position, Entry(event: event)))
+        slots.append(Slot(position: event.position))
+        entries.append(Entry(event: event))
         count += 1
-        if lines[key] == nil {
-            lines[key] = Line(state: state, positions: [event.position])
-            if state == .ready { addTurn(key) }
+        // The line is changed in its place: a subscript with `?` would allocate each time, here and below.
+        if let index = lines.index(forKey: key) {
+            lines.values[index].others.append(event.position)
         } else {
-            lines[key]?.positions.append(event.position)
+            lines[key] = Line(state: state, first: event.position)
+            if state == .ready { addTurn(key) }
         }
     }
 
     /// The event at a position.
     subscript(position: EventPosition) -> Entry? {
-        get { index(of: position).flatMap { slots[$0].entry } }
+        get { index(of: position).flatMap { entries[$0] } }
         set {
-            guard let newValue, let index = index(of: position), slots[index].entry != nil else { return }
-            slots[index].entry = newValue
+            guard let newValue, let index = index(of: position), !slots[index].isEmpty else { return }
+            entries[index] = newValue
         }
     }
 
     /// Sets what the first event of a key waits for.
     mutating func set(_ key: EventKey, _ state: Line.State) {
-        guard let line = lines[key], line.state != state else { return }
-        lines[key]?.state = state
+        guard let index = lines.index(forKey: key), lines.values[index].state != state else { return }
+        lines.values[index].state = state
         if state == .ready { addTurn(key) }
     }
 
     /// Returns the next key whose turn it is, and the position of its first event.
     mutating func takeTurn() -> (key: EventKey, position: EventPosition)? {
         while let key = turns.popFirst() {
-            if let line = lines[key], line.state == .ready, let position = line.positions.first {
-                return (key, position)
-            }
+            if let line = lines[key], line.state == .ready { return (key, line.first) }
         }
         return nil
     }
 
     /// Whether there is a key whose first event was not tried yet.
     var hasUntried: Bool {
-        lines.values.contains { line in line.positions.first.flatMap { self[$0]?.attempts } == 0 }
+        lines.values.contains { self[$0.first]?.attempts == 0 }
     }
 
     /// Whether it is the turn of a key.
@@ -146,25 +167,34 @@ struct EventWindow {
 
     /// Removes the first event of a key and returns it.
     mutating func removeFirst(of key: EventKey) -> Entry? {
-        guard let position = lines[key]?.positions.popFirst() else { return nil }
-        if lines[key]?.positions.isEmpty ?? true { lines[key] = nil }
+        guard let index = lines.index(forKey: key) else { return nil }
+        let position = lines.values[index].first
+        if let next = lines.values[index].others.popFirst() {
+            lines.values[index].first = next
+        } else {
+            lines.remove(at: index)
+        }
         return remove(position)
     }
 
     /// Removes the events of a key and returns them, in the order of their positions.
     mutating func removeAll(of key: EventKey, keepingFirst: Bool = false) -> [Entry] {
-        guard var line = lines.removeValue(forKey: key) else { return [] }
-        if keepingFirst, let first = line.positions.popFirst() {
-            lines[key] = Line(state: line.state, positions: [first])
-        }
-        return line.positions.compactMap { remove($0) }
+        guard let line = lines.removeValue(forKey: key) else { return [] }
+        let first = keepingFirst ? nil : remove(line.first)
+        if keepingFirst { lines[key] = Line(state: line.state, first: line.first) }
+        return (first.map { [$0] } ?? []) + line.others.compactMap { remove($0) }
     }
 
     private mutating func remove(_ position: EventPosition) -> Entry? {
-        guard let index = index(of: position), let entry = slots[index].entry else { return nil }
-        slots[index].entry = nil
+        guard let index = index(of: position), !slots[index].isEmpty else { return nil }
+        var entry: Entry?
+        swap(&entry, &entries[index])
+        slots[index].isEmpty = true
         count -= 1
-        while let first = slots.first, first.entry == nil { slots.removeFirst() }
+        while let first = slots.first, first.isEmpty {
+            slots.removeFirst()
+            entries.removeFirst()
+        }
         return entry
     }
 

@@ -24,6 +24,8 @@ package struct Principal: Equatable, Sendable {
     /// The members of the token that the app's backend is told (`--decide-claims`), as the token has them: JSON, separated
     /// by commas.
     package var claims: [UInt8] = []
+    /// The most bytes of ``claims``.
+    package static let claimsBytes = 2_048
 
     /// The one call that the client may act in, if it has presented a push's capability and not a token.
     package var scope: CallScope?

@@ -7,14 +7,17 @@ import Testing
 
 /// One frame of each kind, and of each form of its optional fields.
 enum FrameSamples {
-    static let all: [NodeFrame] =
+    static let all: [NodeFrame] = ofVersion2 + [nurses]
+
+    /// The frames that nodes of version 2 of the protocol send and read, too.
+    static let ofVersion2: [NodeFrame] =
         other + events.enumerated().map { .event(UInt64($0.offset) + 1, $0.element) }
         + commands.map { .command($0) }
 
     /// The bytes of a frame as they are sent.
-    static func bytes(_ frame: NodeFrame) throws -> [UInt8] {
+    static func bytes(_ frame: NodeFrame, version: UInt16 = Hello.currentVersion) throws -> [UInt8] {
         var bytes: [UInt8] = []
-        try #require(frame.encode(into: &bytes))
+        try #require(frame.encode(into: &bytes, version: version))
         return bytes
     }
 
@@ -44,6 +47,13 @@ enum FrameSamples {
             ),
             Principal(user: user, scope: scope),
         ]
+    }()
+
+    /// A connection with a token whose claims the app's backend is told.
+    static let nurses: NodeFrame = {
+        var nurse = principals[0]
+        nurse.claims = Array(#""role":"nurse","ward":{"floor":7}"#.utf8)
+        return .event(90, .opened(socket, nurse, device: nil))
     }()
 
     private static let socket = SocketID(rawValue: 0x0000_0007_0100_0002)

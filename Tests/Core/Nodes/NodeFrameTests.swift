@@ -19,10 +19,33 @@ struct NodeFrameTests {
     func bytesStay() throws {
         // FNV-1a over all frames: a new sample changes the sum, a changed byte of an old one must not.
         var sum: UInt64 = 0xCBF2_9CE4_8422_2325
-        for frame in FrameSamples.all {
-            for byte in try FrameSamples.bytes(frame) { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        for frame in FrameSamples.ofVersion2 {
+            for byte in try FrameSamples.bytes(frame, version: 2) { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01B3 }
         }
         #expect(sum == 0xBE2C_8F99_0108_207E)
+    }
+
+    @Test("A node of the version before gets an identity without the claims of its token")
+    func claims() throws {
+        let claims = Array(#""role":"nurse","ward":{"floor":7}"#.utf8)
+        let field = [0, 0, 0, UInt8(claims.count)] + claims
+        let now = try FrameSamples.bytes(FrameSamples.nurses)
+        let before = try FrameSamples.bytes(FrameSamples.nurses, version: 2)
+        #expect(now.count == before.count + field.count)
+        // The field is the last one of the identity; the flag of the device follows.
+        #expect(now.dropFirst(4) == before.dropFirst(4).dropLast() + field + [0])
+        var stream = provenStream()
+        stream.version = 2
+        stream.append(before)
+        guard case .event(90, .opened(_, let principal, device: nil)) = try stream.next() else {
+            Issue.record("another frame was read")
+            return
+        }
+        #expect(principal == FrameSamples.principals[0])
+        var long = principal
+        long.claims = Array(repeating: 0x20, count: Principal.claimsBytes + 1)
+        var bytes: [UInt8] = []
+        #expect(!NodeFrame.event(1, .opened(SocketID(rawValue: 1), long, device: nil)).encode(into: &bytes))
     }
 
     @Test("The samples have every kind of frame, event and command")

@@ -4,9 +4,12 @@
 struct FieldReader {
     private let bytes: ArraySlice<UInt8>
     private var position: Int
+    /// The version of the protocol that both sides speak.
+    let version: UInt16
 
-    init(_ bytes: ArraySlice<UInt8>) {
+    init(_ bytes: ArraySlice<UInt8>, version: UInt16 = Hello.currentVersion) {
         self.bytes = bytes
+        self.version = version
         position = bytes.startIndex
     }
 

@@ -7,6 +7,9 @@ package struct FrameStream: Sendable {
     /// It may change while bytes wait: each length is compared when ``next()`` comes to it.
     package var isProven = false
 
+    /// The version of the protocol that both sides speak; a handshake has the same form in all versions.
+    package var version = Hello.currentVersion
+
     private var bytes: [UInt8] = []
     private var position = 0
     private var error: NodeFrameError?
@@ -53,7 +56,7 @@ package struct FrameStream: Sendable {
         }
         let start = position + 4
         position = start + length
-        return try NodeFrame(decoding: bytes[start..<position])
+        return try NodeFrame(decoding: bytes[start..<position], version: version)
     }
 
     /// Removes the frames that were read; done once for all of them.

@@ -1,6 +1,8 @@
 /// Writes the fields of frames.
 struct FrameWriter {
     var bytes: [UInt8] = []
+    /// The version of the protocol that both sides speak.
+    var version = Hello.currentVersion
     /// Whether no field so far is longer than a reader accepts.
     private(set) var fits = true
 
@@ -18,6 +20,11 @@ struct FrameWriter {
     mutating func data(_ value: some Collection<UInt8>) {
         number(UInt32(truncatingIfNeeded: value.count))
         bytes.append(contentsOf: value)
+    }
+
+    mutating func data(_ value: some Collection<UInt8>, atMost limit: Int) {
+        if value.count > limit { fits = false }
+        data(value)
     }
 
     mutating func text(_ value: String) {

@@ -20,7 +20,7 @@ package struct Hello: Equatable, Sendable {
     /// Creates a hello.
     package init(
         version: UInt16 = Self.currentVersion,
-        oldestVersion: UInt16 = Self.currentVersion,
+        oldestVersion: UInt16 = Self.previousVersion,
         node: NodeID,
         epoch: OwnerEpoch,
         isOwner: Bool,
@@ -35,7 +35,11 @@ package struct Hello: Equatable, Sendable {
     }
 
     /// The newest version of the protocol that this build speaks.
-    package static let currentVersion: UInt16 = 2
+    ///
+    /// Version 3 adds the claims of a token to the identity (``Principal/claims``).
+    package static let currentVersion: UInt16 = 3
+    /// The version before it, which this build still speaks with a node that is not updated yet.
+    package static let previousVersion: UInt16 = 2
 
     /// The side of a link.
     package enum Side: UInt8, Sendable {

@@ -6,8 +6,11 @@ extension NodeFrame {
     /// Reads a frame from its bytes, which do not contain its length.
     ///
     /// The bytes may be anything: an error names the first field that is wrong, and nothing traps.
-    package init(decoding bytes: ArraySlice<UInt8>) throws(NodeFrameError) {
-        var reader = FieldReader(bytes)
+    package init(
+        decoding bytes: ArraySlice<UInt8>,
+        version: UInt16 = Hello.currentVersion
+    ) throws(NodeFrameError) {
+        var reader = FieldReader(bytes, version: version)
         guard let kind = Kind(rawValue: try reader.byte("frame.kind")) else {
             throw NodeFrameError("frame.kind", .unknown)
         }
@@ -214,6 +217,7 @@ extension FieldReader {
             userIsInteger: try flag("principal.userIsInteger")
         )
         if try flag("principal.scope") { principal.scope = try scope() }
+        if version >= 3 { principal.claims = try data("principal.claims", atMost: Principal.claimsBytes) }
         return principal
     }
 

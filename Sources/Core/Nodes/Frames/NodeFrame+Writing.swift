@@ -3,12 +3,13 @@ import CallPorts
 import CallWire
 
 extension NodeFrame {
-    /// Appends the frame with its length to the bytes of a turn.
+    /// Appends the frame with its length to the bytes of a turn, in the version of the protocol that both sides speak.
     ///
     /// - Returns: `false` if a reader would not accept the frame, because it or one of its fields is too long; nothing
     ///   is appended then. A client must not be able to end a link by a long header.
-    package func encode(into bytes: inout [UInt8]) -> Bool {
+    package func encode(into bytes: inout [UInt8], version: UInt16 = Hello.currentVersion) -> Bool {
         var writer = FrameWriter()
+        writer.version = version
         swap(&writer.bytes, &bytes)
         defer { swap(&writer.bytes, &bytes) }
         let start = writer.bytes.count
@@ -252,5 +253,6 @@ extension FrameWriter {
             writer.text(scope.peer.text)
             writer.text(scope.device.text)
         }
+        if version >= 3 { data(principal.claims, atMost: Principal.claimsBytes) }
     }
 }

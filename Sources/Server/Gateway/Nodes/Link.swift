@@ -35,6 +35,8 @@ final class Link: TCPStreamDelegate {
     private var own: Hello?
     /// The other side's hello.
     private(set) var peer: Hello?
+    /// The version of the protocol that both sides speak; a handshake has the same form in all versions.
+    private var version = Hello.currentVersion
     /// Whether the other side has proved that it knows the key.
     private(set) var isOpen = false
     private var hasEnded = false
@@ -75,7 +77,7 @@ final class Link: TCPStreamDelegate {
     /// Adds a frame to those of this turn.
     /// - Returns: `false` if the frame is larger than a frame may be, and so was left out.
     @discardableResult
-    func send(_ frame: NodeFrame) -> Bool { !hasEnded && frame.encode(into: &unsent) }
+    func send(_ frame: NodeFrame) -> Bool { !hasEnded && frame.encode(into: &unsent, version: version) }
 
     /// Writes the frames of this turn.
     func flush() {
@@ -160,7 +162,9 @@ final class Link: TCPStreamDelegate {
         case .hello(let hello) where peer == nil:
             peer = hello
             if side == .server { sendHello() }
-            guard let own, own.agreedVersion(with: hello) != nil else { return refuse(.version) }
+            guard let agreed = own?.agreedVersion(with: hello) else { return refuse(.version) }
+            version = agreed
+            reader.version = agreed
             guard side == .server else { return }
             if let refusal = delegate?.refusal(of: hello) { return refuse(refusal) }
             send(.proof(proof(of: side)))

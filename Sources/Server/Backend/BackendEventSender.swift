@@ -2,9 +2,8 @@ import CallCore
 package import CallPorts
 package import OutboundHTTP
 package import ServerLog
-import Threads
 
-/// The settings for the sender of events to the app's backend.
+/// The settings for requests to the app's backend.
 package struct BackendConfiguration: Sendable {
     /// The secrets that sign.
     var secrets: WebhookSecrets
@@ -35,17 +34,25 @@ package struct BackendConfiguration: Sendable {
         http.connectionsPerHost = 32
         return http
     }
+
+    /// The settings of the client for questions about calls.
+    var clientForQuestions: HTTPClientConfiguration {
+        var http = HTTPClientConfiguration(.decisions, threadName: "decider")
+        http.caFile = caFile
+        http.usesProxyFromEnvironment = usesProxyFromEnvironment
+        // A connection of HTTP/1.1 carries one question, and a caller waits for each.
+        http.connectionsPerHost = 64
+        return http
+    }
 }
 
 /// The sender of events to the app's backend: the adapter of `EventSender`.
 ///
-/// Each event is signed as Standard Webhooks demands. Connections stay open, over HTTP/2 or HTTP/1.1. No redirect is
-/// followed, and of a response only the status and `retry-after` count. Plain `http` goes only to addresses of this
-/// machine and of private networks. The caller decides whether and when to send an event again.
+/// Each event is signed as Standard Webhooks demands, and of a response only the status and `retry-after` count. The
+/// caller decides whether and when to send an event again.
 package final class BackendEventSender: EventSender {
     private let configuration: BackendConfiguration
-    private let secrets: Monitor<WebhookSecrets>
-    private let client: HTTPClient
+    private let client: BackendClient
     private let log: ServerLog
     private let report: @Sendable (DeliveryID, DeliveryResult) -> Void
 
@@ -63,18 +70,22 @@ package final class BackendEventSender: EventSender {
         report: @escaping @Sendable (DeliveryID, DeliveryResult) -> Void
     ) throws(HTTPClientError) {
         self.configuration = configuration
-        secrets = Monitor(configuration.secrets)
-        client = try HTTPClient(configuration.client)
+        client = try BackendClient(configuration, configuration.client)
         self.log = log
         self.report = report
     }
 
     /// Posts an event to an endpoint; its result is reported, even if it could not be posted at all.
     package func send(_ event: EventRequest) {
-        let request = httpRequest(for: event)
         log.debug("an event is sent to the app's backend", [.appEvent(ServerText(event.eventID))])
-        client.send(request) { [configuration, log, report] outcome in
-            let result = Self.result(of: outcome, wall: configuration.clock())
+        client.post(
+            event.body,
+            id: event.eventID,
+            to: event.url,
+            timeout: configuration.timeout,
+            prepare: { $0.expectStatus() }
+        ) { [client, log, report] outcome in
+            let result = Self.result(of: outcome, wall: client.wall)
             let name = LogField.appEvent(ServerText(event.eventID))
             switch result {
             case .response(let status, _):
@@ -84,33 +95,6 @@ package final class BackendEventSender: EventSender {
             }
             report(event.id, result)
         }
-    }
-
-    private func httpRequest(for event: EventRequest) -> HTTPRequest {
-        let timestamp = configuration.clock() / 1_000
-        let signatures = WebhookSignature.header(
-            id: event.eventID,
-            timestamp: timestamp,
-            body: event.body,
-            secrets.withLock { $0 }
-        )
-        var request = HTTPRequest(
-            method: "POST",
-            url: event.url,
-            headers: [
-                HTTPHeader(WebhookSignature.Header.id, event.eventID),
-                HTTPHeader(WebhookSignature.Header.timestamp, "\(timestamp)"),
-                HTTPHeader(WebhookSignature.Header.signature, signatures),
-                HTTPHeader("content-type", "application/json"),
-                HTTPHeader("user-agent", configuration.userAgent),
-            ],
-            body: event.body,
-            timeoutMilliseconds: configuration.timeout.milliseconds
-        )
-        request.expectStatus()
-        request.isToKnownHost = true
-        request.addresses = event.url.hasPrefix("https://") ? .all : .ownNetworkOnly
-        return request
     }
 
     private static func result(of outcome: HTTPClient.Outcome, wall: Int64) -> DeliveryResult {
@@ -123,13 +107,13 @@ package final class BackendEventSender: EventSender {
     }
 
     /// Signs with these secrets from now on; call this method from any thread.
-    package func use(_ secrets: WebhookSecrets) { self.secrets.withLock { $0 = secrets } }
+    package func use(_ secrets: WebhookSecrets) { client.use(secrets) }
 
     /// The numbers of its requests and hosts.
     package var figures: HTTPClientFigures { client.figures }
 
     /// Runs a closure on the loop of the sender's client, where it must not block; from any thread.
-    package func onLoop(_ body: @escaping @Sendable () -> Void) { client.call(afterMilliseconds: 0, body) }
+    package func onLoop(_ body: @escaping @Sendable () -> Void) { client.onLoop(body) }
 
     /// Shuts the sender down, and blocks until that is done.
     ///

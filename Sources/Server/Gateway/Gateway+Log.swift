@@ -53,6 +53,18 @@ extension Gateway {
         case .unreadable(let number):
             log.error("a stored call cannot be read and was left out", [.callNumber(number)])
         case .events(let note): write(note)
+        case .decided(let call, let outcome, let code, let waited): write(outcome, of: call, code, after: waited)
+        case .decisionMalformed(let why):
+            log.limited(
+                level: .warning,
+                "the app's backend gave a response that no decision can be read from",
+                of: nil,
+                linesPerMinute: 1,
+                [.error(UntrustedText(why))]
+            )
+        case .decisionsFail:
+            log.warning("the app's backend does not decide about calls; it is asked again in 10 s")
+        case .decisionsSucceed: log.notice("the app's backend decides about calls again")
         case .eventsLost(let count):
             log.error("events were deleted before the app's backend had them; see Troubleshooting", [.events(count)])
         case .schedulesPlanned(let count):
@@ -69,6 +81,20 @@ extension Gateway {
                 "a client sent an unknown member",
                 [.place(ServerText(place)), .member(UntrustedText(name))]
             )
+        }
+    }
+
+    /// Logs that the app's backend did not allow a call, or did not decide about it.
+    private func write(_ outcome: DecisionOutcome, of call: CallID, _ code: String?, after waited: Moment.Duration) {
+        let fields: [LogField?] = [
+            .call(call), .decision(ServerText(outcome.rawValue)), code.map { .decisionCode(UntrustedText($0)) },
+            .decisionMilliseconds(waited.milliseconds),
+        ]
+        switch outcome {
+        case .refused: log.info("the app's backend refused a call", fields)
+        case .hidden: log.info("the app's backend hid a call from its callee", fields)
+        case .allowed, .late, .unreachable, .malformed, .unasked, .overloaded, .withdrawn:
+            log.info("the app's backend did not decide about a call", fields)
         }
     }
 

@@ -222,6 +222,11 @@ package final class Gateway: @unchecked Sendable {
         server?.post { [self] in feed(.delivered(id, result)) }
     }
 
+    /// Handles the result of a question to the app's backend; from any thread.
+    package func decisionMade(_ id: DecisionID, _ result: DecisionResult) {
+        server?.post { [self] in feed(.decided(id, result)) }
+    }
+
     /// Carries out an operator's command, and calls `done` on the loop when the command is durable.
     ///
     /// Call this method from any thread, once the gateway is open.
@@ -347,6 +352,12 @@ package final class Gateway: @unchecked Sendable {
         case .push(let outgoing): senders?.push.send(outgoing)
         case .cancelPush(let id): senders?.push.cancel(id)
         case .deliver(let request): senders?.events?.send(request)
+        case .ask(let question):
+            if let decider = senders?.decider {
+                decider.ask(question)
+            } else {
+                queue.inputs.append(.decided(question.id, .unreachable("there is no backend to ask")))
+            }
         case .revoked(let user, let moment):
             router.revocations.note(user, upTo: moment)
             node?.handle(.revoked(user, upTo: moment))

@@ -40,6 +40,7 @@ struct MetricsPage {
         addDirectory(metrics)
         addPushes(metrics)
         addEvents(metrics)
+        if metrics.decisions.isAsked { addDecisions(metrics.decisions) }
         addOutbound(surroundings.outbound)
         if let expiry = surroundings.certificateExpiry {
             let help = "Expiry of the served TLS certificate, in seconds since 1970."
@@ -234,40 +235,6 @@ struct MetricsPage {
         counters("ringline_tokens_refused_total", "Refused tokens and push capabilities.", "cause", refused)
     }
 
-    /// Adds the events for the app's backend, if there are any.
-    private mutating func addEvents(_ metrics: Metrics) {
-        guard metrics.keepsEvents else { return }
-        let counts = metrics.appEvents.all.map { ($0.rawValue, $1) }
-        counters("ringline_events_total", "Events for the app's backend.", "type", counts)
-        let lost = "Events deleted before the app's backend had them."
-        counter("ringline_events_lost_total", lost, metrics.eventsLost)
-        let endpoints = metrics.endpoints
-        // The endpoints have numbers: an address may contain a secret.
-        func gauges(_ name: String, _ help: String, _ value: (EndpointFigures) -> Int) {
-            beginFamily(name, "gauge", help)
-            for (place, endpoint) in endpoints.enumerated() {
-                line(name, "{endpoint=\"\(place + 1)\"}", "\(value(endpoint))")
-            }
-        }
-        beginFamily("ringline_event_deliveries_total", "counter", "Deliveries of events, by result.")
-        for (place, endpoint) in endpoints.enumerated() {
-            let label = "endpoint=\"\(place + 1)\",result="
-            line("ringline_event_deliveries_total", "{\(label)\"accepted\"}", "\(endpoint.delivered)")
-            for kind in EndpointFigures.Failure.allCases {
-                let count = endpoint.failed[kind] ?? 0
-                line("ringline_event_deliveries_total", "{\(label)\"\(kind.rawValue)\"}", "\(count)")
-            }
-        }
-        gauges("ringline_events_waiting", "Events that an endpoint has not had.") { Int(clamping: $0.waiting) }
-        gauges("ringline_events_parked", "Events that wait for an operator's resend.") { $0.parked }
-        gauges("ringline_events_oldest_seconds", "Age of the oldest event that an endpoint has not had.") {
-            $0.oldestSeconds
-        }
-        gauges("ringline_events_endpoint_down", "1 while an endpoint accepts nothing.") {
-            $0.isDown || $0.isStopped ? 1 : 0
-        }
-    }
-
     private mutating func addPushes(_ metrics: Metrics) {
         gauge(
             "ringline_push_deletions_stopped",
@@ -311,21 +278,21 @@ struct MetricsPage {
         line("process_start_time_seconds", "", Self.seconds(process.startedAt))
     }
 
-    private mutating func beginFamily(_ name: String, _ type: String, _ help: String) {
+    mutating func beginFamily(_ name: String, _ type: String, _ help: String) {
         text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
         former = Self.formerNames.first { $0.new == name }
         guard let old = former?.old else { return }
         formerText += "# HELP \(old) Old name of \(name); goes in the next release.\n# TYPE \(old) \(type)\n"
     }
 
-    private mutating func line(_ name: String, _ labels: String, _ value: String) {
+    mutating func line(_ name: String, _ labels: String, _ value: String) {
         text += "\(name)\(labels) \(value)\n"
         guard let former else { return }
         // A line of a histogram adds a suffix to the family's name.
         formerText += "\(former.old)\(name.dropFirst(former.new.count))\(labels) \(value)\n"
     }
 
-    private mutating func gauge(_ name: String, _ help: String, _ value: Int) {
+    mutating func gauge(_ name: String, _ help: String, _ value: Int) {
         beginFamily(name, "gauge", help)
         line(name, "", "\(value)")
     }
@@ -350,17 +317,17 @@ struct MetricsPage {
         gauge("ringline_store_commits_waiting", "Commits that are not durable yet.", commitsUnderWay)
     }
 
-    private mutating func counter(_ name: String, _ help: String, _ value: UInt64) {
+    mutating func counter(_ name: String, _ help: String, _ value: UInt64) {
         beginFamily(name, "counter", help)
         line(name, "", "\(value)")
     }
 
-    private mutating func counters(_ name: String, _ help: String, _ label: String, _ values: [(String, UInt64)]) {
+    mutating func counters(_ name: String, _ help: String, _ label: String, _ values: [(String, UInt64)]) {
         beginFamily(name, "counter", help)
         for (key, value) in values.sorted(by: { $0.0 < $1.0 }) { line(name, "{\(label)=\"\(key)\"}", "\(value)") }
     }
 
-    private mutating func histogram(_ name: String, _ help: String, _ values: Metrics.Histogram) {
+    mutating func histogram(_ name: String, _ help: String, _ values: Metrics.Histogram) {
         beginFamily(name, "histogram", help)
         lines(name, values)
     }

@@ -7,9 +7,17 @@ package struct Senders: Sendable {
     /// The sender of the events for the app's backend; `nil` = no endpoint is configured.
     let events: (any EventSender)?
 
+    /// What asks the app's backend about calls; `nil` = nobody is asked.
+    let decider: (any CallDecider)?
+
     /// These senders.
-    package init(push: any PushSender, events: (any EventSender)? = nil) {
+    package init(
+        push: any PushSender,
+        events: (any EventSender)? = nil,
+        decider: (any CallDecider)? = nil
+    ) {
         self.push = push
         self.events = events
+        self.decider = decider
     }
 }

@@ -34,13 +34,19 @@ package struct LineLimit<Kind: Hashable & Sendable>: Sendable {
     /// - Parameters:
     ///   - kind: The kind of the line.
     ///   - account: The account that caused the line; `nil` for an unauthenticated client.
+    ///   - limit: The number of lines of this kind that the account may cause in a minute.
     ///   - second: The time in seconds, of a clock that never goes back.
     /// - Returns: Whether the line is within the limits.
-    package mutating func admits(_ kind: Kind, of account: String?, at second: Int64) -> Bool {
+    package mutating func admits(
+        _ kind: Kind,
+        of account: String?,
+        atMost limit: Int = Self.linesOfAccount,
+        at second: Int64
+    ) -> Bool {
         if second / 60 != minute { (minute, shares) = (second / 60, [:]) }
         var share = shares[kind, default: Shares()]
         let lines = share.ofAccounts[account, default: 0]
-        guard share.lines < Self.linesOfKind, lines < Self.linesOfAccount else {
+        guard share.lines < Self.linesOfKind, lines < limit else {
             if sums.isEmpty { summedAt = second }
             sums[kind, default: 0] += 1
             suppressed += 1

@@ -61,6 +61,14 @@ package struct LogField: Equatable, Sendable {
     package static func appEvent(_ id: ServerText) -> Self { Self(.eventID, id.text) }
     /// The HTTP status with which the app's backend responded.
     package static func responseStatus(_ status: Int) -> Self { Self(.responseStatus, status) }
+    /// The id of a question to the app's backend.
+    package static func question(_ id: ServerText) -> Self { Self(.question, id.text) }
+    /// The outcome of a question to the app's backend, in one word.
+    package static func decision(_ outcome: ServerText) -> Self { Self(.decision, outcome.text) }
+    /// The code that the app's backend gave its refusal.
+    package static func decisionCode(_ code: UntrustedText) -> Self { Self(.decisionCode, code.description) }
+    /// How long the offer has waited for the decision, in milliseconds.
+    package static func decisionMilliseconds(_ count: Int64) -> Self { Self(.decisionMilliseconds, count) }
     /// The number of a commit.
     package static func commit(_ number: UInt64) -> Self { Self(.commitNumber, number) }
 

@@ -20,6 +20,10 @@ package enum LogKey: String, CaseIterable, Sendable {
     case endpoint = "endpoint.url"
     case events
     case responseStatus = "response.status"
+    case question = "question.id"
+    case decision = "decision.outcome"
+    case decisionCode = "decision.code"
+    case decisionMilliseconds = "decision.milliseconds"
     case commitNumber = "commit.number"
 
     // Users, devices and pushes.

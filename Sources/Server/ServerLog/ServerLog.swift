@@ -64,16 +64,18 @@ package struct ServerLog: Sendable {
     ///   - level: The level.
     ///   - message: A constant sentence to search for; it has a limit of its own.
     ///   - account: The id of the user or the device that caused the line; `nil` for an unauthenticated client.
+    ///   - limit: The number of such lines that the account may cause in a minute.
     ///   - fields: The parts that differ, without those that are `nil`; evaluated only if the line is logged.
     package func limited(
         level: LogLevel,
         _ message: StaticString,
         of account: String?,
+        linesPerMinute limit: Int = LineLimit<String>.linesOfAccount,
         _ fields: @autoclosure () -> [LogField?] = []
     ) {
         guard isOn(level) else { return }
         let line = LimitedLine(level: level, message: "\(message)")
-        guard outsiders.withLock({ $0.admits(line, of: account, at: Self.second) }) else { return }
+        guard outsiders.withLock({ $0.admits(line, of: account, atMost: limit, at: Self.second) }) else { return }
         write(level, message, fields())
     }
 

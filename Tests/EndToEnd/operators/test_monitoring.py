@@ -105,15 +105,17 @@ def test_dashboard_and_rules_query_only_served_metrics(page, make_server, certif
     # Those of nodes are served by one node of several only; NodeMetricsTests checks them on the page.
     of_nodes = set(re.findall(r'"(ringline_node_[a-z_]+)"', (ROOT / "Sources/Server/Gateway/MetricsPage.swift").read_text()))
     assert len(of_nodes) == 8
-    # Those of events are served with --events-url only; test_events.py checks them on the page.
-    of_events = set(re.findall(r'"(ringline_event[a-z_]+)"', (ROOT / "Sources/Server/Gateway/MetricsPage.swift").read_text()))
-    assert len(of_events) == 7
+    # Those of the app's backend are served with --events-url and --decide-url only; test_events.py and test_decisions.py
+    # check them on the page.
+    backends = (ROOT / "Sources/Server/Gateway/MetricsPage+Backend.swift").read_text()
+    of_backend = set(re.findall(r'"(ringline_[a-z_]+)"', backends))
+    assert len(of_backend) == 11
     families = [family for family in families if family.name not in {name.removesuffix("_total") for name in FORMER}]
     served = {sample.name for family in families for sample in family.samples} | of_nodes
     asked = {name for expression in dashboard_expressions() for name in names_in(expression)}
     in_rules = {name for rule in ALERTS.values() for name in names_in(rule["expr"])}
     assert len(asked) > 15 and len(in_rules) > 8
-    assert asked - served == set() and in_rules - served - of_events == set()
+    assert asked - served == set() and in_rules - served - of_backend == set()
     # In the other direction: the dashboard shows every metric that is served.
     shown = {name.removesuffix("_bucket").removesuffix("_total") for name in asked}
     wanted = {family.name for family in families} | of_nodes

@@ -179,10 +179,11 @@ package struct Reply: Equatable, Sendable {
         self.entityTag = entityTag
     }
 
-    /// A refusal as `application/problem+json` (RFC 9457).
+    /// A refusal as `application/problem+json` (RFC 9457), with the app's own code if its backend has refused.
     ///
-    /// `name`, `value`: A further member; the value needs no escape.
+    /// `name`, `value`: A further member instead; the value needs no escape.
     package init(_ error: WireError, retryAfterSeconds: Int? = nil, adding name: String? = nil, _ value: String = "") {
+        let member = name.map { (name: $0, value: value) } ?? error.appCode.map { (name: "appCode", value: $0) }
         self.init(
             status: error.code.status,
             body: JSONWriter.problem(
@@ -191,7 +192,7 @@ package struct Reply: Equatable, Sendable {
                 code: error.code.rawValue,
                 message: error.message,
                 field: error.field,
-                adding: name.map { ($0, value) }
+                adding: member
             ),
             retryAfterSeconds: retryAfterSeconds ?? error.retryAfterSeconds
         )

@@ -74,6 +74,11 @@ public struct JSONMembers: Equatable, Sendable {
         return true
     }
 
+    /// The members, sorted by the bytes of their names.
+    package var sorted: [(name: [UInt8], value: JSONValue)] {
+        members.map { (name: $0.key, value: $0.value) }.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    }
+
     /// The member with this name, compared byte by byte; `nil` if there is none.
     public subscript(_ name: String) -> JSONValue? { members[Array(name.utf8)] }
 }
@@ -90,6 +95,29 @@ public struct JSONNumber: Equatable, Sendable {
     public var double: Double { Double(text) ?? (literal.first == UInt8(ascii: "-") ? -.infinity : .infinity) }
 
     private var text: String { String(decoding: literal, as: UTF8.self) }
+}
+
+extension JSONWriter {
+    /// Writes a value: numbers as they were written, and the members of an object sorted by their names.
+    package mutating func value(_ value: JSONValue) {
+        switch value {
+        case .null: null()
+        case .bool(let flag): self.value(flag)
+        case .number(let number): raw(number.literal)
+        case .string(let bytes): self.value(String(decoding: bytes, as: UTF8.self))
+        case .array(let elements):
+            beginArray()
+            for element in elements { self.value(element) }
+            endArray()
+        case .object(let members):
+            beginObject()
+            for (name, member) in members.sorted {
+                self.name(escaping: String(decoding: name, as: UTF8.self))
+                self.value(member)
+            }
+            endObject()
+        }
+    }
 }
 
 extension JSONScanner {

@@ -27,6 +27,13 @@ package struct Claims: Sendable, Equatable {
     /// If neither the token nor the client names a device, the fingerprint forms the device's id in requests and
     /// Socket.IO sessions (protocol, section 1.3).
     package var fingerprint: TokenFingerprint
+    /// The claims of ``TokenRules/toldClaims`` that the token has, in their order: members of a JSON object, separated by
+    /// commas, without white space, and with the members of each object in them sorted.
+    ///
+    /// If they are longer than ``toldBytes``, they are left out, all of them: a part might mean something else.
+    package var told: [UInt8] = []
+    /// The most bytes of ``told``.
+    package static let toldBytes = 2_048
 
     /// Creates claims without checking them, for tests and for users who are authenticated by other means than a token.
     package init(

@@ -22,7 +22,7 @@ struct TokenContent {
         guard expires != nil || !rules.requireExpiry else { throw .noExpiry }
 
         let (user, isInteger) = try Self.user(of: object, rules: rules)
-        claims = Claims(
+        var claims = Claims(
             user: user,
             userIsInteger: isInteger,
             name: Self.name(of: object),
@@ -35,6 +35,8 @@ struct TokenContent {
             issuedAtSeconds: Self.issue(of: object),
             fingerprint: Self.fingerprint(of: object, token: token)
         )
+        claims.told = Self.told(of: object, rules.toldClaims)
+        self.claims = claims
     }
 
     /// Checks whether the token is valid now (RFC 7519, sections 4.1.4 and 4.1.5).
@@ -120,6 +122,17 @@ struct TokenContent {
         let words = value.text.map { $0.split(separator: 0x20).map(Array.init) } ?? value.texts
         guard let words else { throw .claim("scope") }
         return words.contains(Array("server".utf8))
+    }
+
+    private static func told(of object: JSONMembers, _ names: [String]) -> [UInt8] {
+        guard !names.isEmpty else { return [] }
+        var json = JSONWriter()
+        for name in names {
+            guard let value = object[name] else { continue }
+            json.name(escaping: name)
+            json.value(value)
+        }
+        return json.bytes.count <= Claims.toldBytes ? json.bytes : []
     }
 
     private static func fingerprint(of object: JSONMembers, token: [UInt8]) -> TokenFingerprint {

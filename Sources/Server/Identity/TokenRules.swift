@@ -14,6 +14,8 @@ package struct TokenRules: Sendable, Equatable {
     ///
     /// It extends the token's validity at both ends: before `nbf` and after `exp`.
     package var leewaySeconds: Int64
+    /// The names of the claims that the app's backend is told (``Claims/told``).
+    package var toldClaims: [String] = []
 
     /// Creates rules with the protocol's defaults: an expiry is required, and the leeway is 60 s.
     package init(

@@ -27,6 +27,26 @@ struct ClaimsTests {
         #expect(try signer.verifier().algorithms == [name])
     }
 
+    @Test("The app's backend is told the claims that are named, as the token has them; if they are too long, none")
+    func told() throws {
+        var rules = TokenRules()
+        rules.toldClaims = ["ward", "role", "missing", "né\"e"]
+        let payload =
+            #"{"sub":"11","exp":1800003600,"role":"a\u00e9\n","ward":{"b":1.50,"a":[ true,null ]},"#
+            + #""né\"e":1e400}"#
+        let told = try claims(payload, rules).told
+        #expect(
+            String(decoding: told, as: UTF8.self)
+                == #""ward":{"a":[true,null],"b":1.50},"role":"aé\n","né\"e":1e400"#
+        )
+        #expect(try claims(payload).told.isEmpty)
+        let longest = String(repeating: "x", count: Claims.toldBytes - #""role":"""#.utf8.count)
+        for (more, count) in [("", Claims.toldBytes), ("x", 0)] {
+            let payload = #"{"sub":"11","exp":1800003600,"role":"\#(longest + more)"}"#
+            #expect(try claims(payload, rules).told.count == count)
+        }
+    }
+
     @Test("A verifier accepts tokens of several keys, each for its own algorithm")
     func severalSources() throws {
         let all = try TestKeys.all

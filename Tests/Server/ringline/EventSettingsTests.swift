@@ -55,6 +55,22 @@ struct EventSettingsTests {
         #expect(refusal(["events-ca-file": ["/run/ca"]]).contains("--events-ca-file: needs --events-url"))
     }
 
+    @Test("The settings of decisions are in the policy")
+    func decisions() throws {
+        let settings = try settings([
+            "decide-url": ["https://app.example/decide"], "events-secret-file": ["/run/secret"],
+            "decide-timeout": ["0.25"], "decide-failure": ["refuse"], "decide-claims": ["role,tenant"],
+            "caller-name": ["decision"],
+        ])
+        #expect(settings.policy.decisions == DecisionPolicy(timeout: .milliseconds(250), failure: .refuse))
+        #expect(settings.policy.callerName == .decision && settings.policy.events == nil)
+        #expect(settings.toldClaims == ["role", "tenant"])
+        #expect(settings.backend?.decideURL == "https://app.example/decide" && settings.backend?.takesEvents == false)
+        let none = try self.settings(["decide-timeout": ["2"], "decide-claims": ["role"]])
+        #expect(none.policy.decisions == nil && none.toldClaims.isEmpty && none.backend == nil)
+        #expect(refusal(["caller-name": ["decision"]]).contains("--caller-name: decision needs --decide-url"))
+    }
+
     @Test(
         "An address that events may go to is taken",
         arguments: [
@@ -64,7 +80,7 @@ struct EventSettingsTests {
             "http://backend.internal/", "http://backend_1:8000/hook",
         ]
     )
-    func takes(_ url: String) { #expect(EventURL.fault(of: url) == nil) }
+    func takes(_ url: String) { #expect(BackendURL.fault(of: url) == nil) }
 
     @Test(
         "Another address is refused with its fault, and is not quoted",

@@ -1,9 +1,8 @@
-import Backend
 import ServerLog
 import Threads
 
 /// Reads keys again while the server runs: the keys that verify tokens, the TURN secret, the APNs key, Firebase's
-/// service account, the secrets of events, and the server's own.
+/// service account, the secrets of requests to the app's backend, and the server's own.
 ///
 /// Each kind is read separately. If a new key cannot be used, an error with the key's path is logged and the previous
 /// key stays in use.
@@ -14,8 +13,7 @@ struct KeyRenewal: Sendable {
     let capabilityKeys: CapabilityKeys
     let coturn: CoturnCredentials?
     let push: PushServices
-    /// Sends events to the app's backend; `nil` = there is no endpoint.
-    let backend: BackendEventSender?
+    let backend: BackendClients
     let clock: ServerClock
     let audit: AuditLog
     let log: ServerLog
@@ -35,8 +33,8 @@ struct KeyRenewal: Sendable {
         attempt("turn", isConfigured: settings.turn != nil, isInUse: coturn != nil) { warn throws(UsageError) in
             if let turn = settings.turn { try coturn?.load(turn, warn: warn) }
         }
-        attempt("events", isConfigured: settings.backend != nil, isInUse: backend != nil) { _ throws(UsageError) in
-            if let new = settings.backend { try backend?.useSecrets(of: new) }
+        attempt("events", isConfigured: settings.backend != nil, isInUse: backend.isAny) { _ throws(UsageError) in
+            if let new = settings.backend { try backend.useSecrets(of: new) }
         }
         let application = ServerApplication(settings)
         for setup in PushSetup.all where setup.renewsKeys {

@@ -124,7 +124,7 @@ struct JWTAuthenticator: Authenticator {
     func authenticate(_ token: String, atSeconds now: Int64) throws(AuthenticationError) -> Principal {
         do throws(TokenError) {
             let claims = try tokens.verify(token, atSeconds: now)
-            return Principal(
+            var principal = Principal(
                 user: claims.user,
                 fingerprint: claims.fingerprint,
                 name: claims.name,
@@ -135,6 +135,8 @@ struct JWTAuthenticator: Authenticator {
                 issuedAt: claims.issuedAtSeconds.map { Moment(milliseconds: $0 * 1_000) },
                 userIsInteger: claims.userIsInteger
             )
+            principal.claims = claims.told
+            return principal
         } catch {
             if tokens.mayGetKey(after: error) {
                 audit.record(.tokenRefused(cause: AuditLog.keysMissing, nil))

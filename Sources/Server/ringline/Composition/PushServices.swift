@@ -81,18 +81,17 @@ final class PushServices: PushSender {
 /// What sends requests to other services; empty until it has been made.
 struct OutboundClients {
     var push: PushServices?
-    var backend: BackendEventSender?
+    var backend = BackendClients()
 
     /// For each client, a function that runs a closure on its thread.
-    var loopPosts: [LoopWatch.Post] {
-        (push?.loopPosts ?? []) + (backend.map { backend in [{ backend.onLoop($0) }] } ?? [])
-    }
+    var loopPosts: [LoopWatch.Post] { (push?.loopPosts ?? []) + backend.loopPosts }
 
     /// Closes the connections of all clients; the push services have this long for the pushes that are under way.
     ///
-    /// Deliveries of events are cut off: nobody would record their results any more, so the next run repeats them.
+    /// Deliveries of events are cut off: nobody would record their results any more, so the next run repeats them. So are
+    /// questions about calls, since no call begins any more.
     func shutdown(limitMilliseconds limit: Int64) {
-        backend?.shutdown(limitMilliseconds: 0)
+        backend.shutdown()
         push?.shutdown(limitMilliseconds: limit)
     }
 }
@@ -100,7 +99,10 @@ struct OutboundClients {
 extension OutboundFigures {
     /// Returns the figures of all services, for the metrics; a service that is not configured has no requests.
     static func all(_ clients: OutboundClients, _ keySet: KeySetFetcher?) -> [OutboundFigures] {
-        let others = [("jwks", keySet?.clientFigures), ("backend", clients.backend?.figures)]
+        let others = [
+            ("jwks", keySet?.clientFigures), ("backend", clients.backend.events?.figures),
+            ("decisions", clients.backend.decider?.figures),
+        ]
         let services = (clients.push?.figures ?? []) + others
         return services.map { service, figures in
             OutboundFigures(

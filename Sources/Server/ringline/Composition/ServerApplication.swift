@@ -1,4 +1,3 @@
-import Backend
 import CallPorts
 import Crypto
 import Diagnostics
@@ -53,7 +52,10 @@ struct ServerApplication {
         configuration.policy.applicationServerKey = try webPushConfiguration(makesKey: true)?.applicationServerKey
         let gateway = Gateway(configuration: configuration, authenticator: parts.keys.authenticator, log: log)
         let push = try PushServices(self, log) { [weak gateway] id, result in gateway?.pushFinished(id, result) }
-        let backend = try eventSender(log) { [weak gateway] id, result in gateway?.deliveryFinished(id, result) }
+        let backend = BackendClients(
+            events: try eventSender(log) { [weak gateway] id, result in gateway?.deliveryFinished(id, result) },
+            decider: try decider(log) { [weak gateway] id, result in gateway?.decisionMade(id, result) }
+        )
         clients.withLock { $0 = OutboundClients(push: push, backend: backend) }
         var folderLock: DataFolderLock?
         defer { withExtendedLifetime(folderLock) {} }
@@ -61,7 +63,7 @@ struct ServerApplication {
             if settings.store != nil {
                 folderLock = try DataFolderLock(folder: settings.data, lockWait: lockWait(log))
             }
-            try open(gateway, Senders(push: push, events: backend), parts, log)
+            try open(gateway, Senders(push: push, events: backend.events, decider: backend.decider), parts, log)
         } catch let failure as StoreFailure {
             guard !SignalWatch.hasPending else {
                 log.notice("stopped")
@@ -200,7 +202,7 @@ struct ServerApplication {
     private func keyRenewal(
         _ parts: ServerParts,
         _ push: PushServices,
-        _ backend: BackendEventSender?,
+        _ backend: BackendClients,
         _ log: ServerLog
     ) -> KeyRenewal {
         KeyRenewal(

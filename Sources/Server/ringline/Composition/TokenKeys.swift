@@ -104,12 +104,13 @@ final class TokenKeys: Sendable {
             } catch { throw UsageError(error.description) }
             warn("no JWT key is configured: tokens are checked with the data folder's development key")
         }
-        let rules = TokenRules(
+        var rules = TokenRules(
             userClaim: settings.jwtUserClaim,
             issuer: settings.jwtIssuer,
             audience: settings.jwtAudience,
             requireExpiry: settings.jwtRequireExpiry
         )
+        rules.toldClaims = settings.toldClaims
         var state = State(keysFromFiles: sources, published: nil, rules: rules, isDevelopment: !namesKeys(settings))
         do throws(TokenKeyError) { for warning in try state.rebuild() { warn(warning) } } catch {
             throw UsageError(error.description)

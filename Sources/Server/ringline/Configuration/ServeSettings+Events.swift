@@ -4,25 +4,45 @@ import OutboundHTTP
 import Switchboard
 
 extension ServeSettings {
-    /// Reads how events are sent to the app's backend; `nil` = there is no endpoint.
+    /// Reads how requests are sent to the app's backend; `nil` = there are none.
     static func backend(_ source: SettingsSource) throws(UsageError) -> Backend? {
         let secretFile = try source[\.eventsSecretFile]
         let caFile = try source[\.eventsCAFile]
-        guard !(try source[\.eventsURL]).isEmpty else {
+        let takesEvents = !(try source[\.eventsURL]).isEmpty
+        let decideURL = try source[\.decideURL]
+        guard takesEvents || decideURL != nil else {
             guard secretFile == nil else {
-                throw source.refusal(of: \.eventsSecretFile, "needs --events-url, the address of your backend")
+                throw source.refusal(
+                    of: \.eventsSecretFile,
+                    "needs --events-url or --decide-url, an address of your backend"
+                )
             }
-            guard caFile == nil else { throw source.refusal(of: \.eventsCAFile, "needs --events-url") }
+            guard caFile == nil else {
+                throw source.refusal(of: \.eventsCAFile, "needs --events-url or --decide-url")
+            }
             return nil
         }
         guard let secretFile else {
-            throw source.refusal(
-                of: \.eventsURL,
+            let why =
                 "needs --events-secret-file, so that your backend can check who sends: make one with "
-                    + "'ringline events secret > FILE'"
-            )
+                + "'ringline events secret > FILE'"
+            throw takesEvents ? source.refusal(of: \.eventsURL, why) : source.refusal(of: \.decideURL, why)
         }
-        return Backend(secretFile: secretFile, caFile: caFile)
+        return Backend(secretFile: secretFile, caFile: caFile, takesEvents: takesEvents, decideURL: decideURL)
+    }
+
+    /// Reads how the app's backend decides about calls; `nil` = it is not asked.
+    static func decisions(_ source: SettingsSource) throws(UsageError) -> DecisionPolicy? {
+        guard try source[\.decideURL] != nil else {
+            guard try source[\.callerName] != .decision else {
+                throw source.refusal(of: \.callerName, "decision needs --decide-url, where your backend gives the name")
+            }
+            return nil
+        }
+        return DecisionPolicy(
+            timeout: .milliseconds(try source[\.decideTimeout]),
+            failure: try source[\.decideFailure]
+        )
     }
 
     /// Reads which events there are; `nil` = none.
@@ -46,7 +66,7 @@ extension SettingForm<[String]> {
         Self(placeholder: "URL", isRepeatable: true) { texts throws(UsageError) in
             for (index, text) in texts.enumerated() {
                 let which = texts.count == 1 ? "" : "number \(index + 1) "
-                if let fault = EventURL.fault(of: text) { throw UsageError("\(which)\(fault)") }
+                if let fault = BackendURL.fault(of: text) { throw UsageError("\(which)\(fault)") }
                 guard !texts[..<index].contains(text) else {
                     throw UsageError("number \(index + 1) is the same as an earlier one")
                 }
@@ -59,8 +79,21 @@ extension SettingForm<[String]> {
     }
 }
 
-/// An address to which events are posted.
-enum EventURL {
+extension SettingForm<String> {
+    /// The address of the app's backend at which it is asked.
+    ///
+    /// It is not quoted in a refusal, because it may contain a key.
+    static var backendURL: Self {
+        Self(placeholder: "URL") { texts throws(UsageError) in
+            let text = texts.last ?? ""
+            if let fault = BackendURL.fault(of: text) { throw UsageError(fault) }
+            return text
+        }
+    }
+}
+
+/// An address of the app's backend.
+enum BackendURL {
     /// Returns what is wrong with an address, without quoting it; `nil` = nothing.
     ///
     /// The addresses of a name are known only when a connection is made, and are checked then.
@@ -107,6 +140,22 @@ enum EventURL {
             }
         }
         return !host.isEmpty && isHost && isPort ? String(host) : nil
+    }
+}
+
+extension SettingForm<[String]> {
+    /// Names of a token's claims; without a text, none.
+    static var claimNames: Self {
+        Self(placeholder: "NAMES") { texts throws(UsageError) in
+            guard let text = texts.last else { return [] }
+            let names = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            guard names.count <= 16 else { throw UsageError("must be at most 16 names, not \(names.count)") }
+            guard names.allSatisfy({ (1...64).contains($0.utf8.count) }) else {
+                throw UsageError("must be names of 1 to 64 bytes, separated by commas")
+            }
+            guard Set(names).count == names.count else { throw UsageError("must not have the same name twice") }
+            return names
+        }
     }
 }
 

@@ -41,8 +41,10 @@ struct ServeSettings {
     let apns: APNs?
     let firebase: Firebase?
     let webPush: WebPush?
-    /// The endpoints of the app's backend; `nil` = there are none.
+    /// The addresses of the app's backend; `nil` = there are none.
     let backend: Backend?
+    /// The names of the claims that the app's backend is told.
+    let toldClaims: [String]
     let turn: TURN?
     let tls: ServerConfiguration.TLS?
     /// The origins of the setting `allow-origin`, as browsers send them.
@@ -87,10 +89,14 @@ struct ServeSettings {
         let caFile: String?
     }
 
-    /// The settings for sending events to the app's backend.
+    /// The settings for requests to the app's backend.
     struct Backend {
         let secretFile: String
         let caFile: String?
+        /// Whether there are endpoints for events.
+        let takesEvents: Bool
+        /// The address that decides about calls; `nil` = nobody is asked.
+        let decideURL: String?
     }
 
     /// The TURN servers, and the settings for making credentials for them.
@@ -141,6 +147,7 @@ struct ServeSettings {
         firebase = try Self.firebase(source)
         webPush = try Self.webPush(source, data: data, isAlone: store == nil, isNode: nodes != nil)
         backend = try Self.backend(source)
+        toldClaims = try backend?.decideURL == nil ? [] : source[\.decideClaims]
         turn = try Self.turn(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source[\.allowOrigin])
@@ -209,6 +216,7 @@ struct ServeSettings {
         policy.iceServers = iceServers(try source[\.stunURL].map(\.text))
         policy.pushServices = PushService.all
         policy.events = try events(source)
+        policy.decisions = try decisions(source)
         return policy
     }
 

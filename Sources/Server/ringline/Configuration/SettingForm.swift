@@ -79,7 +79,8 @@ extension SettingForm<Int64> {
     }
 
     static func seconds(from least: Double, to most: Double) -> Self {
-        one("SECONDS", "a number of seconds from \(Int(least)) to \(Int(most))") { text in
+        let first = least == least.rounded() ? "\(Int(least))" : "\(least)"
+        return one("SECONDS", "a number of seconds from \(first) to \(Int(most))") { text in
             guard let seconds = Double(text), (least...most).contains(seconds) else { return nil }
             return Int64((seconds * 1_000).rounded())
         }

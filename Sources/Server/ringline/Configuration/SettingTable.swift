@@ -100,7 +100,7 @@ struct SettingTable: Sendable {
         "Where events are posted to your backend, up to 4 times; https, or http to this machine and private networks."
     }
     let eventsSecretFile = Row("events-secret-file", .file, scope: .sharedFile, secrecy: .file) {
-        "The secret that signs events, as 'ringline events secret' prints it; a second line also signs, while it is replaced."
+        "The secret that signs events and questions about calls, as 'ringline events secret' prints it; a second line also signs, while it is replaced."
     }
     let eventsTypes = Row("events-types", .eventTypes, fallback: "*") {
         "The types of the events, separated by commas, as in call.*,device.removed."
@@ -115,7 +115,23 @@ struct SettingTable: Sendable {
         "Whether there are events without an endpoint, for readers of the feed."
     }
     let eventsCAFile = Row("events-ca-file", .file, scope: .own) {
-        "Certificate authorities to trust for --events-url instead of the system's."
+        "Certificate authorities to trust for --events-url and --decide-url instead of the system's."
+    }
+    let decideURL = Row("decide-url", .ifGiven(.backendURL)) {
+        "Where your backend is asked about each new call before anything rings; https, or http to this machine and private networks."
+    }
+    let decideTimeout = Row("decide-timeout", .seconds(from: 0.1, to: 10), fallback: "1") {
+        "How long your backend has to decide, 0.1 to 10."
+    }
+    let decideFailure = Row(
+        "decide-failure",
+        .choice(["allow": DecisionPolicy.Failure.allow, "refuse": .refuse]),
+        fallback: "allow"
+    ) {
+        "What becomes of a call that your backend does not decide in time: allow = it rings, refuse = the caller gets 503."
+    }
+    let decideClaims = Row("decide-claims", .claimNames) {
+        "The claims of the caller's token that your backend is told, up to 16, separated by commas, as in role,tenant."
     }
     let tlsCert = Row("tls-cert", .file, scope: .own) {
         "The certificate chain in PEM; with it the server speaks TLS 1.2 or later."
@@ -152,8 +168,12 @@ struct SettingTable: Sendable {
     ) {
         "What a second caller gets while the callee is in a call: waiting = the call rings, busy = it ends with busy."
     }
-    let callerName = Row("caller-name", .choice(["token": Policy.CallerName.token, "any": .any]), fallback: "any") {
-        "Where a caller's displayed name comes from: token = only from the token, any = the offer may set it too."
+    let callerName = Row(
+        "caller-name",
+        .choice(["token": Policy.CallerName.token, "any": .any, "decision": .decision]),
+        fallback: "any"
+    ) {
+        "Where a caller's displayed name comes from: token = only from the token, any = the offer may set it too, decision = only from your backend (--decide-url)."
     }
     let payloadAlias = Row("payload-alias", .payloadAliases) {
         "A key for the pushes of calls to an app, with the value of one of their members: com.example.app:UUID=callUUID."

@@ -3,10 +3,28 @@ import Diagnostics
 import Switchboard
 
 extension Doctor {
-    /// Returns a finding for each endpoint of the app's backend to which events go in clear.
+    /// Returns a finding for each address of the app's backend to which events or questions go in clear.
     ///
-    /// If there is none, returns one finding for all endpoints; without endpoints, returns none.
-    func eventEndpoints() -> [Finding] {
+    /// If events do so to none, returns one finding for all their endpoints; without endpoints, returns none.
+    func backendAddresses() -> [Finding] {
+        eventFindings() + decisionFindings()
+    }
+
+    private func decisionFindings() -> [Finding] {
+        guard let url = settings.backend?.decideURL else { return [] }
+        let subject = "decisions"
+        guard url.hasPrefix("http://") else { return [.ok(subject, "your backend is asked about each new call")] }
+        return [
+            .warning(
+                subject,
+                "questions about calls go in clear to \(EventEndpoint.shown(url)): whoever can read that network learns "
+                    + "who calls whom, and can change the answers",
+                fix: "use https in --decide-url, unless the backend is on this machine"
+            )
+        ]
+    }
+
+    private func eventFindings() -> [Finding] {
         guard let endpoints = settings.policy.events?.endpoints, !endpoints.isEmpty else { return [] }
         let subject = "events"
         let clear = endpoints.filter { $0.hasPrefix("http://") }

@@ -32,7 +32,7 @@ struct Doctor {
         for setup in PushSetup.all { setup.examine(self, say) }
         for finding in examineRoutes() { say(finding) }
         for finding in turn() { say(finding) }
-        for finding in eventEndpoints() { say(finding) }
+        for finding in backendAddresses() { say(finding) }
     }
 
     /// Makes the checks that a start makes, too.

@@ -1,10 +1,11 @@
-"""An endpoint of an app's backend: verifies each delivery with the library of Standard Webhooks, and can fail on purpose."""
+"""An app's backend: verifies what the server posts with the library of Standard Webhooks, and can fail on purpose."""
 
 import base64
 import http.server
 import json
 import secrets
 import socket
+import ssl
 import threading
 import time
 
@@ -130,6 +131,98 @@ class AppBackend:
         return eventually(
             lambda: len(found := self.events()) >= count and found, seconds, lambda: f"{self.types()}, {self.faults}"
         )
+
+
+class Question:
+    """One question of the server: its headers, and what it asks about."""
+
+    def __init__(self, path: str, headers: dict, body: bytes):
+        self.path, self.headers, self.body = path, headers, body
+        self.call = json.loads(body)
+
+    @property
+    def id(self) -> str:
+        return self.headers["webhook-id"]
+
+
+class AppDecider(AppBackend):
+    """Decides about calls.
+
+    `answer` is called with each question, and returns an object (200), bytes (200), a status, a pair of a status and
+    headers, None (cut the connection), or a function that takes the handler and responds by itself.
+    """
+
+    def __init__(self, folder, answer=lambda question: {"allow": True}, port: int = 0):
+        self.questions: list[Question] = []
+        self.gate = threading.Event()
+        super().__init__(folder, answer, port)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/decide"
+
+    @property
+    def options(self) -> list[str]:
+        """The options with which a server asks this backend."""
+        return ["--decide-url", self.url, "--events-secret-file", str(self.secret_file)]
+
+    def use_tls(self, certificate, key):
+        """Speaks TLS from now on, at https://localhost."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
+
+    def hold(self, answer):
+        """Gives this answer to all questions, once the gate is opened."""
+
+        def held(question):
+            assert self.gate.wait(20)
+            return answer(question) if callable(answer) else answer
+
+        self.gate.clear()
+        self.answer = held
+
+    def expect_questions(self, count: int, seconds: float = 8) -> list[Question]:
+        """Waits until so many questions have come, and returns all."""
+        return eventually(
+            lambda: len(self.questions) >= count and list(self.questions),
+            seconds,
+            lambda: f"{len(self.questions)} questions, {self.faults}",
+        )
+
+    def received(self, handler, body: bytes):
+        try:
+            Webhook(self.secret).verify(body, dict(handler.headers))
+        except Exception as error:
+            self.faults.append(f"{type(error).__name__}: {error}")
+        question = Question(handler.path, {name.lower(): value for name, value in handler.headers.items()}, body)
+        with self.lock:
+            self.questions.append(question)
+        answer = self.answer(question)
+        if answer is None:
+            handler.close_connection = True
+            handler.connection.shutdown(socket.SHUT_RDWR)
+            return
+        if callable(answer):
+            answer(handler)
+            return
+        status, headers, content = 200, {}, b""
+        match answer:
+            case dict():
+                content = json.dumps(answer).encode()
+            case bytes():
+                content = answer
+            case int():
+                status = answer
+            case (status, headers):
+                pass
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name, value)
+        if status != 204:
+            handler.send_header("content-length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content)
 
 
 def read_feed(rest, **params) -> list[dict]:

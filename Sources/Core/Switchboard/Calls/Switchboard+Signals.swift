@@ -306,6 +306,7 @@ extension Switchboard {
             return .failure(Self.unknownCall)
         }
         if found?.isLive != true, mustAwait(awaited(message, from: source, named, besides: found)) {
+            keepDecision(on: message, from: source, to: named)
             return .failure(Self.unknownCall)
         }
         if let receipt = receipt(ofAccepted: message, from: source, named) { return .success(receipt) }

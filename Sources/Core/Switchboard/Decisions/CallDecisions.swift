@@ -56,6 +56,10 @@ struct CallDecisions {
     private(set) var breaker = DecisionBreaker()
     /// The decision whose signals are being handled; `nil` = none.
     var current: Decided?
+    /// The decisions about offers that wait for the store once more, oldest first, each with the moment of the decision.
+    private var kept: [(decided: Decided, at: Moment)] = []
+    /// How long a decision is kept for an offer that waits for the store.
+    private static let keptFor = Moment.Duration.seconds(30)
 
     /// The number of questions without a result.
     var count: Int { open.count }
@@ -156,6 +160,24 @@ struct CallDecisions {
             breaker.unclear(question.id, at: now)
             return nil
         }
+    }
+
+    /// Keeps the present decision for an offer that waits for the store once more.
+    ///
+    /// Without it, the backend would be asked again, and again after the next time that the store is asked.
+    mutating func keepCurrent(at now: Moment) {
+        guard let current else { return }
+        kept.removeAll { $0.decided.question.id == current.question.id || $0.at + Self.keptFor < now }
+        if kept.count >= Self.openInAll { kept.removeFirst() }
+        kept.append((current, now))
+    }
+
+    /// Removes and returns a decision that was kept for an offer; `nil` = there is none.
+    mutating func takeKept(at now: Moment, where fits: (Question) -> Bool) -> Decided? {
+        guard let place = kept.firstIndex(where: { $0.at + Self.keptFor >= now && fits($0.decided.question) }) else {
+            return nil
+        }
+        return kept.remove(at: place).decided
     }
 
     /// Returns the newest question for which a condition holds among those of a caller that are not withdrawn.

@@ -16,12 +16,26 @@ extension Switchboard {
     }
 
     /// Returns the decision that an offer has waited for; `nil` = none.
-    func decision(on message: SignalMessage, from source: Source, to callee: UserID) -> CallDecisions.Decided? {
-        guard let decided = queries.decisions.current, decided.question.caller == source.user,
-            decided.question.isAbout(message.callID, message.id, from: source.device, to: callee)
-                || message.id == nil && message.callID == nil && decided.question.callee == callee
-        else { return nil }
-        return decided
+    mutating func decision(
+        on message: SignalMessage,
+        from source: Source,
+        to callee: UserID
+    ) -> CallDecisions.Decided? {
+        func fits(_ question: CallDecisions.Question) -> Bool {
+            guard question.caller == source.user else { return false }
+            return question.isAbout(message.callID, message.id, from: source.device, to: callee)
+                || message.id == nil && message.callID == nil && question.callee == callee
+        }
+        if let decided = queries.decisions.current, fits(decided.question) { return decided }
+        return queries.decisions.takeKept(at: turn.now, where: fits)
+    }
+
+    /// Keeps the decision on an offer that waits for the store once more.
+    mutating func keepDecision(on message: SignalMessage, from source: Source, to peer: UserID?) {
+        guard let question = queries.decisions.current?.question, question.caller == source.user,
+            question.isAbout(message.callID, message.id, from: source.device, to: peer)
+        else { return }
+        queries.decisions.keepCurrent(at: turn.now)
     }
 
     /// Asks the backend about an offer, or applies the decision that the offer has waited for.

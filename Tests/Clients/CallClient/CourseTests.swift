@@ -228,6 +228,19 @@ struct GlareTests {
         #expect(bench.phase == .connecting)
     }
 
+    @Test(
+        "A call that the app's backend refuses, or does not decide, ends as failed, and is not offered again",
+        arguments: ["refused_by_app", "decision_unavailable"]
+    )
+    func undecided(_ code: String) throws {
+        var bench = ClientBench()
+        let offer = try #require(bench.start("x").compactMap(\.sent).first)
+        #expect(bench.take(.received(.error(offer.id, code: code))).ends == [.failed])
+        let later = bench.handleDeadlines(for: .seconds(60))
+        #expect(later.compactMap(\.sent).isEmpty && later.compactMap(\.posted).isEmpty)
+        #expect(!bench.client.wantsConnection)
+    }
+
     @Test("If the server refuses the offer again although it had stated an epoch, the peer's call is answered")
     func refusedAgain() throws {
         var bench = ClientBench(isOpen: false)

@@ -5,8 +5,9 @@ struct WorldShapeTests {
     private static let files = Repository.sources.filter { $0.target == "Simulation" }
     /// The parts, in the order in which a world makes them: each may call those above it, and itself.
     private static let parts = [
-        "Course", "Part", "Network", "Requests", "PushServices", "Turns", "Backend", "OneServer", "ScheduleUsers",
-        "ScheduleServer", "NodeLinks", "NodeDatabase", "NodesServer", "Users", "Apps", "Audit", "World",
+        "Course", "Part", "Network", "Requests", "PushServices", "Turns", "Decider", "Backend", "OneServer",
+        "ScheduleUsers", "ScheduleServer", "NodeLinks", "NodeDatabase", "NodesServer", "Users", "Apps", "Audit",
+        "World",
     ]
 
     @Test("The world and each of its parts have at most 15 stored properties", arguments: parts)

@@ -8,6 +8,7 @@ extension InvariantChecker {
     /// Checks a frame that the server writes to a device's socket.
     mutating func sent(_ frame: ParsedFrame, to device: SimulatedDevice, on link: Int, at now: Int64) {
         checkAck(frame, to: device)
+        checkDecided(frame, to: device.user)
         checkSilenced(frame, to: device)
         // A frame with a callId, an epoch and a room belongs to a call.
         guard let name = name(frame.place(for: device.user), for: device) else { return }
@@ -266,6 +267,7 @@ extension InvariantChecker {
         pushes[push.id] = (name, target)
         checkAPNsID(push, of: target)
         checkSilenced(name, pushedTo: device.id)
+        checkDecided(push)
         if (accepted[target] ?? 0) > 0 { fail("I6", "a push to \(device.id.text) for \(name) after one was accepted") }
         if let number = newest[name.key], let call = calls[number], call.name == name, !call.isRinging {
             fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")

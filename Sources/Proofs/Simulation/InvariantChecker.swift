@@ -60,6 +60,8 @@ struct InvariantChecker {
 
     private(set) var violation: (invariant: String, message: String)?
     private(set) var begun = 0
+    /// The decisions of the app's backend; `nil` = it decides nothing.
+    var decisions: DecisionWatch?
     var coverage = Coverage()
 
     var calls: [CallNumber: CommittedCall] = [:]
@@ -126,6 +128,8 @@ struct InvariantChecker {
     mutating func apply(_ change: Change, at now: Int64) -> Transition {
         var transition = Transition()
         switch change {
+        // An offer that was refused is no call.
+        case .call(let record) where record.hidden == .refusedOffer: break
         case .call(let record): transition = apply(record, at: now)
         case .entry(let number, let entry): apply(entry, number)
         case .logForgotten(let number):

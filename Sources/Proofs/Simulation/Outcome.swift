@@ -34,6 +34,10 @@ package struct Statistics: Sendable {
     package var deliveries = 0
     /// The number of events for the app's backend that became durable.
     package var events = 0
+    /// The number of questions that the server sent to the app's backend.
+    package var questions = 0
+    /// The number of calls that began and of offers that were refused, by the outcome of their decisions.
+    package var decisions: [String: Int] = [:]
     /// The number of acknowledged signals.
     package var acknowledged = 0
     /// The number of calls that ended, by reason.
@@ -60,6 +64,8 @@ package struct Statistics: Sendable {
         pushes += other.pushes
         deliveries += other.deliveries
         events += other.events
+        questions += other.questions
+        decisions.merge(other.decisions) { $0 + $1 }
         acknowledged += other.acknowledged
         endings.merge(other.endings) { $0 + $1 }
         mix(other.trace)
@@ -69,7 +75,7 @@ package struct Statistics: Sendable {
 
 /// A broken invariant, and how to reproduce it.
 package struct Violation: Error, Sendable, CustomStringConvertible {
-    /// The name of the invariant: `I1` … `I29`.
+    /// The name of the invariant: `I1` … `I33`.
     package var invariant: String
     /// The fault, in one sentence.
     package var message: String

@@ -145,6 +145,8 @@ struct SimulateCommand: ParsableCommand {
     static func report(_ all: Statistics, after span: Duration) -> String {
         let seconds = Double(span.components.seconds) + Double(span.components.attoseconds) / 1e18
         let endings = all.endings.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        let decisions = all.decisions.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        let decided = all.questions == 0 ? "" : "\nDecided: \(decisions), in \(all.questions) questions."
         let told = all.events == 0 ? "" : "; \(all.events) events for the backend in \(all.deliveries) requests"
         return """
             \(all.calls) calls in \(all.worlds) worlds kept every invariant, in \(Int(seconds.rounded())) s: \
@@ -152,7 +154,7 @@ struct SimulateCommand: ParsableCommand {
             \(all.acknowledged) signals acknowledged, \(all.pushes) pushes, \(all.crashes) crashes, \
             \(all.takeOvers) take-overs with \(all.adoptions) adopted sockets and \(all.deposedFrames) frames of deposed \
             owners\(told).
-            Ended: \(endings).
+            Ended: \(endings).\(decided)
             Trace \(String(all.trace, radix: 16)).
             """
     }

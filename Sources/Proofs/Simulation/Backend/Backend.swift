@@ -15,6 +15,8 @@ enum BackendEvent {
     case waits
     /// Looks whether everything was delivered.
     case looks
+    /// Something happens around its decisions.
+    case decider(DeciderEvent)
 }
 
 /// The app's backend: its endpoints, which receive events and often fail to, and a reader of the feed.
@@ -24,6 +26,8 @@ enum BackendEvent {
 final class Backend: Part {
     let plan: BackendPlan
     var told: BackendChecker
+    /// It decides about offers; `nil` = it decides nothing.
+    let decider: Decider?
     private var endpoints: [String: Endpoint] = [:]
     var feed = FeedReader()
     /// Since when all other faults are over, and the users have hung up; `nil` = they have not.
@@ -59,12 +63,14 @@ final class Backend: Part {
         self.network = network
         plan = BackendPlan(seed: course.scenario.seed, faults: course.scenario.faults)
         told = BackendChecker(plan.policy)
+        decider = DeciderPlan(course.scenario).map { Decider(course, $0) }
         super.init(course)
         for url in plan.policy.endpoints { endpoints[url] = Endpoint() }
     }
 
     /// Plans the outages, and the first read of the feed.
     func begin() {
+        decider?.begin()
         after(draws.backend.within(500...20_000), .backend(.reads))
         guard let every = plan.outageEvery else { return }
         let span = Int64(scenario.callCount) * 5_000 + 10_000
@@ -94,6 +100,7 @@ final class Backend: Part {
             log("—— the backend is waited for ——")
             after(0, .backend(.looks))
         case .looks: look()
+        case .decider(let event): decider?.happens(event)
         }
         check()
     }

@@ -21,6 +21,8 @@ struct BackendChecker {
     private(set) var deleted: Set<EventPosition> = []
     private(set) var calls: [CallNumber: ToldCall] = [:]
     var endpoints: [String: ToldEndpoint] = [:]
+    /// The offers that were refused.
+    private var refused: Set<CallNumber> = []
 
     init(_ policy: EventPolicy) {
         self.policy = policy
@@ -57,6 +59,7 @@ struct BackendChecker {
         var told = 0
         for change in batch {
             switch change {
+            case .call(let record) where record.hidden == .refusedOffer: refused.insert(record.number)
             case .call(let record):
                 calls[record.number, default: ToldCall()].take(record)
                 changed.insert(record.number)
@@ -96,6 +99,7 @@ struct BackendChecker {
             if event.type.rawValue.hasPrefix("call.") { fail("I26", "\(event.id) names no call") }
             return
         }
+        if refused.contains(call) { return fail("I31", "\(event.id) is of an offer that was refused") }
         calls[call, default: ToldCall()].add(event)
     }
 

@@ -34,7 +34,7 @@ extension Backend {
     private static let firstRequest: UInt64 = 1 << 40
 
     /// Whether a request reads the feed.
-    static func isRead(_ id: RequestID) -> Bool { id.rawValue >= firstRequest }
+    static func isRead(_ id: RequestID) -> Bool { id.rawValue >= firstRequest && !Decider.isOfCrowd(id) }
 
     /// Reads the next page of the feed.
     func readFeed() {

@@ -49,7 +49,7 @@ struct ToldCall {
         case .callEnded: return record.endedAt != nil
         case .callMissed:
             guard record.endedAt != nil, record.answeredAt == nil, record.scheduled == nil,
-                record.hidden != .callIDTaken, let reason = record.reason
+                record.hidden != .callIDTaken, record.hidden != .app, let reason = record.reason
             else { return false }
             return [.unanswered, .cancelled, .busy].contains(reason)
         default: return false

@@ -145,8 +145,12 @@ final class Requests: Part {
         switch asked {
         case .signal(let message):
             checker.attempt(message, from: device, at: now)
+            checker.endArrives(message, from: device.user, device.id)
             return message.id != nil && draws.network.percent(4)
-        case .end(let id, _, _): checker.attempt(SignalMessage(endOf: id), from: device, at: now, event: "DELETE")
+        case .end(let id, _, _):
+            let message = SignalMessage(endOf: id)
+            checker.attempt(message, from: device, at: now, event: "DELETE")
+            checker.endArrives(message, from: device.user, device.id)
         case .fetch(let id, _): checker.visit("fetch", id, by: device)
         default: break
         }
@@ -164,7 +168,9 @@ final class Requests: Part {
         case .fetch(let name, _, _):
             checker.fetched(reply, name, by: device)
             if faults.contains(.withholding) { checker.checkDurable(reply, of: name, to: device.user) }
-        case .signal(let signal, _, _): checker.checkAck(reply, of: signal, to: device)
+        case .signal(let signal, _, _):
+            checker.checkAck(reply, of: signal, to: device)
+            checker.checkDecided(reply, to: device.user)
         case .end, .other, .device: break
         }
         return true

@@ -28,6 +28,9 @@ extension NodesServer {
         case .deliveryArrives(let request, let run, let node, let life): deliveryArrives(request, run, node, life)
         case .resends(let resend): if let owner, owner.isServing, !owner.isStopped { turns.resend(resend) }
         case .feedRead(let id, let feed): readFeed(feed, as: id)
+        case .question(let question, let run, let node, let life): questionArrives(question, run, node, life)
+        case .crowd(let request): crowdArrives(request)
+        case .crowdLooks(let id): lookAtCrowd(id)
         default: break
         }
     }
@@ -102,6 +105,7 @@ extension NodesServer {
         case .pushArrives(let push, let run): pushArrives(push, run, node)
         case .pushResult(let id, let result, let run): if node === owner { turns.pushResult(run, id, result) }
         case .deliveryResult(let id, let result, let run): deliveryEnds(id, result, run, node)
+        case .decision(let id, let answer, let run): decided(id, answer, run, node)
         case .begins: begin(node)
         }
     }

@@ -84,6 +84,7 @@ extension NodesServer {
         if node === owner {
             network.links[index].heardAt = now
             checker.confirm(index, by: device)
+            checker.endArrives(frame, from: device)
         }
         let comesTwice = node === owner && isRepeatable && draws.network.percent(4)
         decide(.received(connection(index, link), frame), at: node, repeatable: comesTwice)
@@ -186,6 +187,7 @@ extension NodesServer {
             network.links[Int(LinkNumber.edgeNumber(id.rawValue))].endAtServer(at: now)
             close(id, code: code, discardingQueue: isLost, from: node)
         case .reply(let id, let reply) where Backend.isRead(id): backend?.replied(reply, to: id)
+        case .reply(let id, let reply) where Decider.isOfCrowd(id): backend?.decider?.replied(reply, to: id)
         case .reply(let id, let reply):
             let index = Int(LinkNumber.edgeNumber(id.rawValue))
             guard requests.checkReply(reply, to: index) else { return }
@@ -197,6 +199,7 @@ extension NodesServer {
             if let store = node.store { database.pump(store, node) }
         case .push(let push): after(pushes.ordered(push), node, .pushArrives(push, run: turns.run))
         case .deliver(let request): deliver(request, by: turns.run, node)
+        case .ask(let question): ask(question, by: turns.run, node)
         default: carryOutShared(output, at: node)
         }
     }
@@ -244,7 +247,9 @@ extension NodesServer {
             after(draws.nodes.within(5...60), node, .pushArrives(push, run: deposed.run))
         case .cancelPush(let id): node.deposed?.cancelled.insert(id)
         case .deliver(let request): deliver(request, by: deposed.run, node)
+        case .ask(let question): ask(question, by: deposed.run, node)
         case .reply(let id, let reply) where Backend.isRead(id): backend?.replied(reply, to: id)
+        case .reply(let id, _) where Decider.isOfCrowd(id): break
         case .reply(let id, let reply):
             let index = Int(LinkNumber.edgeNumber(id.rawValue))
             checkDeposed(reply, to: index, by: deposed)

@@ -225,6 +225,7 @@ enum NodeEvent {
     case pushArrives(OutgoingPush, run: Int)
     case pushResult(PushID, PushResult, run: Int)
     case deliveryResult(DeliveryID, DeliveryResult, run: Int)
+    case decision(DecisionID, DecisionAnswer, run: Int)
     case begins
 
     /// Whether a thread of the store handles the event, while the loop may stand still.

@@ -24,6 +24,10 @@ extension OneServer {
         case .deliveryResult(let run, let id, let result): deliveryEnds(run, id, result)
         case .feedRead(let id, let feed): readFeed(feed, as: id)
         case .resends(let resend): turns.resend(resend)
+        case .question(let question, let run, _, _): questionArrives(question, run)
+        case .decision(let run, let id, let answer): turns.decided(run, id, answer)
+        case .crowd(let request): crowdArrives(request)
+        case .crowdLooks(let id): backend?.decider?.look(id, run: turns.run, isStalled: turns.isStoreStalled)
         case .restart: start()
         default: break
         }
@@ -65,6 +69,7 @@ extension OneServer {
         log("\(device.id.text) → server: \(Ladder.text(frame, from: 0))")
         mix(frame)
         let isRepeatable = checker.noteSignal(frame, from: device)
+        checker.endArrives(frame, from: device)
         // A signal with an `id` may arrive twice. Some frames are passed to the server again, which must change nothing
         // (I7).
         let comesTwice = isRepeatable && draws.network.percent(4)

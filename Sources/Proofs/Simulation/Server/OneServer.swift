@@ -74,6 +74,7 @@ class OneServer: Part, ServerUnderTest {
         case .ping(let id, let number): network.pings(Int(id.rawValue), number)
         case .close(let id, let code, _, _): network.closes(Int(id.rawValue), code: code)
         case .reply(let id, let reply) where Backend.isRead(id): backend?.replied(reply, to: id)
+        case .reply(let id, let reply) where Decider.isOfCrowd(id): backend?.decider?.replied(reply, to: id)
         case .reply(let id, let reply): respond(reply, to: Int(id.rawValue))
         case .verify(let id, let name, _):
             turns.serve(.verified(id, id: name, .success(network.device(of: Int(id.rawValue)).principal)))
@@ -92,6 +93,7 @@ class OneServer: Part, ServerUnderTest {
             after(draws.network.within(1...20), .storeReport(run: turns.run, .queryResult(id, result)))
         case .push(let push): order(push)
         case .deliver(let request): deliver(request)
+        case .ask(let question): ask(question)
         case .marked, .bound, .cancelPush, .revoked, .done, .audit, .note, .trace: break
         }
     }
@@ -216,6 +218,7 @@ class OneServer: Part, ServerUnderTest {
     func stopInOrder() {
         guard turns.switchboard != nil else { return }
         log("server drains")
+        checker.decisions?.drained()
         turns.serve(.drain)
         turns.flush()
         // The commits that a full disk did not take are lost.

@@ -29,6 +29,7 @@ final class Turns: Part {
         timerAt = nil
         isFlushPlanned = false
         self.switchboard = switchboard
+        checker.decisions?.restarted()
     }
 
     /// Makes the switchboard of a run from what is stored.
@@ -50,6 +51,7 @@ final class Turns: Part {
     func end() {
         switchboard = nil
         run += 1
+        checker.decisions?.restarted()
     }
 
     /// Notes that the store can write again.
@@ -79,6 +81,10 @@ final class Turns: Part {
         policy.withholdsDecisions = faults.contains(.withholding)
         policy.marksLogs = scenario.hasNodes
         if scenario.hasBackend { policy.events = BackendPlan(seed: scenario.seed, faults: faults).policy }
+        if let plan = DeciderPlan(scenario) {
+            policy.decisions = plan.policy
+            if plan.namesCallers { policy.callerName = .decision }
+        }
         return policy
     }
 
@@ -100,6 +106,13 @@ final class Turns: Part {
     func delivered(_ run: Int, _ id: DeliveryID, _ result: DeliveryResult) {
         guard run == self.run, switchboard != nil else { return }
         serve(.delivered(id, result), repeatable: draws.backend.percent(5))
+    }
+
+    /// Passes an answer of the app's backend to the run that has asked; some come twice.
+    func decided(_ run: Int, _ id: DecisionID, _ answer: DecisionAnswer) {
+        guard run == self.run, switchboard != nil else { return }
+        checker.decisions?.answered(id, answer.meaning, at: now)
+        serve(.decided(id, answer.result), repeatable: draws.decider.percent(5))
     }
 
     /// Passes one input to the switchboard and performs its outputs.
@@ -149,6 +162,7 @@ final class Turns: Part {
                     }
                 }
                 perform([output])
+            case .ask(let request): fail("I7", "a repeated input asked question \(request.id.rawValue)")
             case .deliver(let request): fail("I7", "a repeated input sent \(request.eventID)")
             case .marked, .bound, .ping, .close, .verify, .submit, .cancelPush, .revoked, .done, .audit, .note, .trace:
                 break
@@ -179,6 +193,7 @@ final class Turns: Part {
             }
             return
         }
+        checker.decisions?.deadlineReached(moment, at: now)
         serve(.deadlineReached)
     }
 
@@ -215,9 +230,11 @@ final class Turns: Part {
         for output in batch {
             switch output {
             case .commit(let changes, let ticket):
+                checker.checkDecided(changes, at: now)
                 for change in changes { recordChange(change) }
                 checker.queued(changes, as: ticket)
                 checker.durability.queued(changes, as: ticket, calls: checker.calls)
+            case .ask(let question): checker.asked(question, at: moment)
             case .push(let push): if faults.contains(.withholding) { checker.checkDurable(push) }
             case .cancelPush(let id): checker.cancelled(id)
             case .note(let note): logNote(note)
@@ -245,6 +262,10 @@ final class Turns: Part {
         case .unreadable(let number): fail("I4", "call number \(number.rawValue) was stored and cannot be read")
         case .events(let note): log("server: \(note)")
         case .eventsLost(let count): log("server: \(count) events are lost")
+        case .decided(let id, let outcome, _, _): log("server: the backend's decision about \(id.text): \(outcome)")
+        case .decisionMalformed(let why): log("server: the backend's response \(why)")
+        case .decisionsFail: log("server: the backend is asked nothing for a while")
+        case .decisionsSucceed: log("server: the backend decides again")
         case .pushFailed, .storeStalled, .storeRecovered, .storeBehind, .oddClock, .damaged: break
         }
     }

@@ -11,6 +11,7 @@ struct Draws {
     var nodes: SeededGenerator
     var unnamed: SeededGenerator
     var backend: SeededGenerator
+    var decider: SeededGenerator
     /// The seed of the server's own randomness.
     let serverSeed: UInt64
 
@@ -25,6 +26,7 @@ struct Draws {
         nodes = SeededGenerator(seed: seed, stream: 8)
         unnamed = SeededGenerator(seed: seed, stream: 9)
         backend = SeededGenerator(seed: seed, stream: 13)
+        decider = SeededGenerator(seed: seed, stream: 16)
     }
 }
 

@@ -21,6 +21,10 @@ enum Event {
     indirect case deliveryResult(run: Int, DeliveryID, DeliveryResult)
     indirect case feedRead(RequestID, Switchboard.FeedRead)
     case resends(EventDeliveries.Resend)
+    indirect case question(DecisionRequest, run: Int, node: Int = 0, life: Int = 0)
+    indirect case decision(run: Int, DecisionID, DecisionAnswer)
+    indirect case crowd(CrowdRequest)
+    case crowdLooks(RequestID)
     case restart
     indirect case node(Int, life: Int, NodeEvent)
     indirect case database(DatabaseRequest, Int, life: Int)

@@ -55,6 +55,7 @@ final class World: Part {
         statistics.mix(UInt64(truncatingIfNeeded: now))
         statistics.mix(UInt64(statistics.steps))
         statistics.coverage = checker.coverage
+        statistics.decisions = checker.decisions?.outcomes ?? [:]
         statistics.events = backend?.told.events.count ?? 0
     }
 

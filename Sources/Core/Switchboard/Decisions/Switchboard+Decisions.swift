@@ -77,7 +77,8 @@ extension Switchboard {
         if let id = message.callID, CallResolution.isCallIDTaken(id, for: caller, of: callee, in: calls) {
             return false
         }
-        return policy.whenBusy != .busy || !isInCall(callee)
+        // A call of the two may make way for the new one, and the callee is then not busy any more.
+        return policy.whenBusy != .busy || !isInCall(callee) || calls.live(of: caller, with: callee) != nil
     }
 
     private mutating func ask(

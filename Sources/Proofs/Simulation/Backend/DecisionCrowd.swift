@@ -56,7 +56,7 @@ extension Decider {
         }
         if draws.decider.percent(20) {
             let line = "candidate:\(course.nextNumber()) 1 udp 1 0.0.0.0 9 typ host"
-            let candidate = #""to":"\#(callee)","data":{"candidate":"\#(line)"}"#
+            let candidate = #""to":"\#(callee)","data":{"candidate":{"candidate":"\#(line)"}}"#
             post("ice", "i\(crowd.calls)", candidate, id, caller, after: at + draws.decider.within(1...200))
         }
         let ends = draws.decider.percent(35) ? draws.decider.within(1...1_500) : draws.decider.within(2_000...4_000)

@@ -253,6 +253,18 @@ struct DecisionTests {
         #expect(rig.world.switchboard.countCalls()[.ringing] == 1, "the refused offer replaces nothing")
     }
 
+    @Test("Under the busy policy, a call that replaces the answered call of the same two users is decided, too")
+    func replacementOfBusy() throws {
+        let rig = try DecisionRig(.allow) { $0.whenBusy = .busy }
+        rig.respond(try rig.offer(), #"{"allow":true}"#)
+        rig.world.send(rig.callee, SwitchboardWorld.answer("c-1"))
+        let again = SwitchboardWorld.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n", more: #","begin":true"#)
+        rig.world.send(rig.caller, again)
+        #expect(rig.world.questions.count == 2)
+        rig.respond(rig.world.questions[1], #"{"allow":false}"#)
+        #expect(rig.world.switchboard.countCalls()[.answered] == 1, "the refused offer replaces nothing")
+    }
+
     @Test("An end ends the call that the undecided offer was about to replace, too")
     func endOfReplacement() throws {
         let rig = try DecisionRig()

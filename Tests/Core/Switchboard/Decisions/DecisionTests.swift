@@ -41,6 +41,15 @@ struct DecisionRig {
         return world.questions[count]
     }
 
+    /// An offer that begins another call under the callId of the first one.
+    static let newOffer = SwitchboardWorld.offer(
+        "c-1",
+        to: "10",
+        id: "o2",
+        sdp: "v=0\\r\\ns=2\\r\\n",
+        more: #","begin":true"#
+    )
+
     /// Hands in a response of the backend.
     func respond(_ question: DecisionRequest, _ body: String, status: Int = 200) {
         world.give(.decided(question.id, .response(status: status, body: Array(body.utf8))))
@@ -238,14 +247,7 @@ struct DecisionTests {
         let rig = try DecisionRig()
         rig.respond(try rig.offer(), #"{"allow":true}"#)
         rig.clear()
-        let again = SwitchboardWorld.offer(
-            "c-1",
-            to: "10",
-            id: "o2",
-            sdp: "v=0\\r\\ns=2\\r\\n",
-            more: #","begin":true"#
-        )
-        rig.world.send(rig.caller, again)
+        rig.world.send(rig.caller, DecisionRig.newOffer)
         let question = try #require(rig.world.questions.last)
         #expect(rig.world.switchboard.countCalls()[.ringing] == 1 && rig.world.takeFrames(of: rig.callee).isEmpty)
         rig.world.send(rig.caller, SwitchboardWorld.ice("c-1", id: "i1"))
@@ -258,8 +260,7 @@ struct DecisionTests {
         let rig = try DecisionRig(.allow) { $0.whenBusy = .busy }
         rig.respond(try rig.offer(), #"{"allow":true}"#)
         rig.world.send(rig.callee, SwitchboardWorld.answer("c-1"))
-        let again = SwitchboardWorld.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n", more: #","begin":true"#)
-        rig.world.send(rig.caller, again)
+        rig.world.send(rig.caller, DecisionRig.newOffer)
         #expect(rig.world.questions.count == 2)
         rig.respond(rig.world.questions[1], #"{"allow":false}"#)
         #expect(rig.world.switchboard.countCalls()[.answered] == 1, "the refused offer replaces nothing")
@@ -269,14 +270,7 @@ struct DecisionTests {
     func endOfReplacement() throws {
         let rig = try DecisionRig()
         rig.respond(try rig.offer(), #"{"allow":true}"#)
-        let again = SwitchboardWorld.offer(
-            "c-1",
-            to: "10",
-            id: "o2",
-            sdp: "v=0\\r\\ns=2\\r\\n",
-            more: #","begin":true"#
-        )
-        rig.world.send(rig.caller, again)
+        rig.world.send(rig.caller, DecisionRig.newOffer)
         rig.clear()
         rig.world.send(rig.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
         #expect(rig.world.takeFrames(of: rig.caller).ack?["id"] == "e")

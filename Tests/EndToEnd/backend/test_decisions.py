@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -110,9 +111,11 @@ def test_the_backend_names_the_caller_and_shortens_the_ring(start, decider, apns
     token = register(world)
     assert "code" not in offer(world, transport, ringTimeout=30, displayName="The Bank")
     payload = pushed(apns, token)["payload"]
-    assert payload["displayName"] == "Dr Kim" and payload["handle"] == "+82212345678", payload
+    assert payload["callerName"] == payload["fromDisplayName"] == "Dr Kim", payload
+    assert (payload["handle"], payload["handleType"]) == ("+82212345678", "phoneNumber"), payload
     frame = world.connect("10", "phone-10").expect(type="offer", callId="c-1")
-    assert (frame["displayName"], frame["handle"], frame["ringTimeout"]) == ("Dr Kim", "+82212345678", 7), frame
+    assert (frame["displayName"], frame["handle"], frame["handleType"]) == ("Dr Kim", "+82212345678", "phoneNumber")
+    assert frame["ringUntil"] - frame["ts"] <= 7_000, frame
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -148,7 +151,6 @@ def test_a_hidden_call_looks_to_its_caller_like_one_that_nobody_answers(start, d
     assert [each for each in callee.fence() if each.get("callId") == "c-2"] == []
     explain(world, "c-2", "The app's backend refused the call (stranger) after", "The caller saw an ordinary ring")
     assert outcomes(world) == {"allowed": 1, "hidden": 1}
-    assert [call["callId"] for call in world.rest("10").get("/api/calls").json()] == ["c-1"]
 
 
 # MARK: No decision
@@ -214,6 +216,8 @@ def test_a_response_that_is_no_decision_is_none(start, decider, failure):
         if failure == "allow":
             assert "code" not in reply, (name, reply)
             callee.expect(type="offer", callId=f"c-{name}")
+            # Of six callers at a time, the last would be told that the callee is busy.
+            callee.ask(type="end", callId=f"c-{name}")
         else:
             assert (reply["status"], reply["code"]) == (503, "decision_unavailable"), (name, reply)
         assert outcomes(world) == expected, name
@@ -335,10 +339,14 @@ def test_one_account_does_not_stop_the_decisions_but_five_do_until_a_probe_succe
     assert "code" not in offer(world, caller="50", to="51", call_id="e-0")
     assert len(decider.questions) == count and outcomes(world)["unasked"] == 1
     explain(world, "e-0", "The app's backend was not asked, because it had failed shortly before")
-    asked = eventually(
-        lambda: offer(world, "rest", call_id="e-1", caller="52", to="53").get("code") == "refused_by_app", 20
-    )
-    assert asked and metric(world, "ringline_decisions_stopped") == 0
+    callers = itertools.count(60)
+
+    def is_refused() -> bool:
+        caller = str(next(callers))
+        return offer(world, "rest", call_id=f"f-{caller}", caller=caller, to="53").get("code") == "refused_by_app"
+
+    eventually(is_refused, 20)
+    assert metric(world, "ringline_decisions_stopped") == 0
     assert "the app's backend decides about calls again" in world.server.usual_log()
     assert offer(world, "rest", call_id="e-2", caller="54", to="55")["code"] == "refused_by_app"
 
@@ -429,12 +437,12 @@ def test_a_callers_name_is_the_backends_alone(start, decider):
     ("options", "words"),
     [
         (["--decide-url", "https://app.example/"], ["--decide-url", "--events-secret-file"]),
-        (["--decide-url", "http://app.example/", "SECRET"], ["--decide-url", "must be https"]),
+        (["--decide-url", "http://93.184.216.34/", "SECRET"], ["--decide-url", "must be https"]),
         (["--decide-url", "https://user:secret@app.example/", "SECRET"], ["--decide-url", "no user name"]),
         (["SECRET"], ["--events-secret-file", "--events-url or --decide-url"]),
-        (["--decide-timeout", "0.05"], ["--decide-timeout", "from 0.1 to 10"]),
-        (["--decide-timeout", "11"], ["--decide-timeout", "from 0.1 to 10"]),
-        (["--decide-failure", "ring"], ["--decide-failure", "allow, refuse"]),
+        (["--decide-timeout", "0.05", "URL"], ["--decide-timeout", "from 0.1 to 10"]),
+        (["--decide-timeout", "11", "URL"], ["--decide-timeout", "from 0.1 to 10"]),
+        (["--decide-failure", "ring", "URL"], ["--decide-failure", "allow, refuse"]),
         (["--decide-claims", ",".join(f"c{n}" for n in range(17)), "URL"], ["--decide-claims", "at most 16"]),
         (["--decide-claims", "a,,b", "URL"], ["--decide-claims", "1 to 64 bytes"]),
         (["--decide-claims", "a,b,a", "URL"], ["--decide-claims", "twice"]),

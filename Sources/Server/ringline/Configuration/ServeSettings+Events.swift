@@ -33,16 +33,17 @@ extension ServeSettings {
 
     /// Reads how the app's backend decides about calls; `nil` = it is not asked.
     static func decisions(_ source: SettingsSource) throws(UsageError) -> DecisionPolicy? {
+        let policy = DecisionPolicy(
+            timeout: .milliseconds(try source[\.decideTimeout]),
+            failure: try source[\.decideFailure]
+        )
         guard try source[\.decideURL] != nil else {
             guard try source[\.callerName] != .decision else {
                 throw source.refusal(of: \.callerName, "decision needs --decide-url, where your backend gives the name")
             }
             return nil
         }
-        return DecisionPolicy(
-            timeout: .milliseconds(try source[\.decideTimeout]),
-            failure: try source[\.decideFailure]
-        )
+        return policy
     }
 
     /// Reads which events there are; `nil` = none.

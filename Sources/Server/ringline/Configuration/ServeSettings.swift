@@ -147,7 +147,8 @@ struct ServeSettings {
         firebase = try Self.firebase(source)
         webPush = try Self.webPush(source, data: data, isAlone: store == nil, isNode: nodes != nil)
         backend = try Self.backend(source)
-        toldClaims = try backend?.decideURL == nil ? [] : source[\.decideClaims]
+        let claims = try source[\.decideClaims]
+        toldClaims = backend?.decideURL == nil ? [] : claims
         turn = try Self.turn(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source[\.allowOrigin])

@@ -20,7 +20,7 @@ package struct EventPolicy: Equatable, Sendable {
         types: Set<AppEventType> = Set(AppEventType.allCases),
         endpoints: [String] = [],
         keptFor: Moment.Duration = .seconds(7 * 86_400),
-        keptBytes: Int64 = 1 << 30
+        keptBytes: Int64 = 4 << 30
     ) {
         self.types = types
         self.endpoints = endpoints

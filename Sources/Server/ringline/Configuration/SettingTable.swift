@@ -108,7 +108,7 @@ struct SettingTable: Sendable {
     let eventsKept = Row("events-kept", .count(from: 1, to: 90, of: "days"), fallback: "7") {
         "How many days events are kept, for resending them and for the feed, 1 to 90."
     }
-    let eventsKeptBytes = Row("events-kept-bytes", .bytes, fallback: "1073741824") {
+    let eventsKeptBytes = Row("events-kept-bytes", .bytes, fallback: "4294967296") {
         "How many bytes of events are kept; above that the oldest are deleted, delivered ones first."
     }
     let eventsFeed = Row("events-feed", .truth, fallback: "false") {

@@ -134,7 +134,8 @@ extension EventDelivery {
 
     /// Takes the next held event of a call whose first one has ended.
     mutating func takeNext(_ rows: [HeldContent], _ step: Reads.Step, _ read: HeldLane, _ turn: inout DeliveryTurn) {
-        guard let held = blocked[step.call], held.state == .next else { return }
+        // If the event that was next has ended while its row was read, another step looks for the one after it.
+        guard let held = blocked[step.call], held.state == .next, held.head <= step.after else { return }
         guard let next = rows.first(where: { $0.held.position > step.after }) else {
             // The read may not have seen an event that was held since.
             if read.calls.contains(step.call) {

@@ -56,7 +56,7 @@ extension Switchboard {
         trace(call, .began(outcome.word))
         var receipt = start(call, message, from: source, reachesCallee: outcome == .rings)
         receipt.madeCallID = message.callID == nil
-        if let decided { note(decided, of: call) }
+        if let decided { note(call, decided.event) }
         note(beginning, of: call, rings: outcome == .rings)
         carryOut(outcome, of: call, opposing: opposingCalls)
         return receipt

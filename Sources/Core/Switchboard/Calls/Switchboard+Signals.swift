@@ -43,7 +43,7 @@ extension Switchboard {
             if let receipt = receipt(ofAccepted: message, from: source, peer) { return .success(receipt) }
         case .offer, .ringing, .silenced, .ice, .connected, .update, .dtmf, .info, .confirm: break
         }
-        if queries.decisions.isAnyOpen, let refusal = refusalUntilDecided(message, from: source, peer) {
+        if queries.decisions.isAnyOpen, let refusal = holdOrWithdraw(message, from: source, peer) {
             return .failure(refusal)
         }
         let call: Call?
@@ -223,6 +223,7 @@ extension Switchboard {
             return .success(Receipt(call: found, seq: seq))
         case .first(let callee), .replacement(let callee):
             if let key = unknownEpoch(message, from: source.user, to: callee), mustAwait([.epoch(key)]) {
+                keepDecision(on: message, from: source, to: callee)
                 return .failure(Self.unknownCall)
             }
             let replaces = found?.isLive == true

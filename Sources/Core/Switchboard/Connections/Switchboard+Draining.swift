@@ -23,7 +23,7 @@ extension Switchboard {
         }
         polls.removeAll()
         for id in appEvents.feedWaits.ids { feedTimedOut(id) }
-        abandonDecisions()
+        if queries.decisions.isAnyOpen { schedule(.decisions, at: turn.now) }
     }
 
     private var reconnects: ReconnectSchedule { ReconnectSchedule(of: connections.drained, grace: policy.grace) }

@@ -52,6 +52,8 @@ struct CallDecisions {
 
     private var open: [DecisionID: Question] = [:]
     private var byCaller: [UserID: [DecisionID]] = [:]
+    /// The questions whose offer was withdrawn, while signals still wait behind it.
+    private var withdrawn: [Question] = []
     private var lastID: UInt64 = 0
     private(set) var breaker = DecisionBreaker()
     /// The decision whose signals are being handled; `nil` = none.
@@ -135,14 +137,23 @@ struct CallDecisions {
         return question
     }
 
-    /// Returns the questions that are late, oldest first.
-    func late(at now: Moment) -> [DecisionID] { open.values.filter { $0.deadline <= now }.map(\.id).sorted() }
+    /// Returns the questions whose deadline has come, oldest first.
+    func overdue(at now: Moment) -> [DecisionID] { open.values.filter { $0.deadline <= now }.map(\.id).sorted() }
 
     /// All questions, oldest first.
     var all: [DecisionID] { open.keys.sorted() }
 
     /// Records that the caller of a question has ended the call.
-    mutating func withdraw(_ id: DecisionID) { open[id]?.isWithdrawn = true }
+    mutating func withdraw(_ id: DecisionID) {
+        open[id]?.isWithdrawn = true
+        if let question = open[id] { withdrawn.append(question) }
+    }
+
+    /// Returns the questions that were withdrawn since the last call of this function.
+    mutating func takeWithdrawn() -> [Question] {
+        defer { withdrawn = [] }
+        return withdrawn
+    }
 
     /// Counts a signal that waits for a decision; returns whether there was room.
     mutating func admitWaiting(_ id: DecisionID) -> Bool {
@@ -156,8 +167,10 @@ struct CallDecisions {
         switch outcome {
         case .allowed, .refused, .hidden: return breaker.succeeded()
         case .late, .unreachable: return breaker.failed(question.id, of: question.caller, at: now)
-        case .malformed, .unasked, .overloaded, .withdrawn:
-            breaker.unclear(question.id, at: now)
+        // The backend responds, though not with a decision.
+        case .malformed: return breaker.responded(to: question.id)
+        case .unasked, .overloaded, .withdrawn:
+            breaker.abandoned(question.id, at: now)
             return nil
         }
     }
@@ -195,38 +208,5 @@ extension CallDecisions.Question {
         if let peer, peer != callee { return false }
         if let callID { return !madeCallID && callID == self.callID }
         return offer != nil && offer == self.offer && device.isSame(as: self.device)
-    }
-}
-
-/// What becomes of an offer.
-enum DecisionVerdict: Equatable {
-    /// The call begins, as the backend wants it.
-    case allowed(DecisionResponse.Changes)
-    /// The call begins, and is hidden from its callee.
-    case hidden(code: String?)
-    /// The offer is refused with the backend's own code and sentence.
-    case refused(code: String?, message: String?)
-    /// The backend did not decide, so `--decide-failure` does.
-    case failed(DecisionOutcome)
-    /// The caller has ended the call.
-    case withdrawn
-
-    /// The outcome, as timelines and metrics name it.
-    var outcome: DecisionOutcome {
-        switch self {
-        case .allowed: .allowed
-        case .hidden: .hidden
-        case .refused: .refused
-        case .failed(let outcome): outcome
-        case .withdrawn: .withdrawn
-        }
-    }
-
-    /// The backend's code for its refusal.
-    var code: String? {
-        switch self {
-        case .hidden(let code), .refused(let code, _): code
-        case .allowed, .failed, .withdrawn: nil
-        }
     }
 }

@@ -3,8 +3,8 @@ import CallPorts
 
 /// Stops the questions to a backend that does not respond, so that callers need not wait for it.
 ///
-/// It opens after a number of failures in a row, if they hit a number of callers: one account whose calls the backend
-/// cannot decide must not switch the decision off for all others.
+/// It opens after ``failures`` without a decision between them, of at least ``callers`` callers: one account whose calls
+/// the backend cannot decide must not switch the decision off for all others.
 struct DecisionBreaker {
     /// The failures in a row after which the breaker opens.
     static let failures = 20
@@ -55,8 +55,13 @@ struct DecisionBreaker {
         return .opened
     }
 
-    /// Records a response that shows neither: the backend may respond to every other offer.
-    mutating func unclear(_ id: DecisionID, at now: Moment) {
+    /// Records a response that is no decision: the backend responds again if it was asked to find that out.
+    ///
+    /// It ends no row of failures, because the backend may fail for every other offer.
+    mutating func responded(to id: DecisionID) -> Change? { id == probe ? succeeded() : nil }
+
+    /// Records that the result of a question will not be known.
+    mutating func abandoned(_ id: DecisionID, at now: Moment) {
         guard id == probe else { return }
         probe = nil
         openUntil = now + Self.pause

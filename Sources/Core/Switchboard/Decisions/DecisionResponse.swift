@@ -59,8 +59,7 @@ enum DecisionResponse: Equatable {
             unknown = object.members.compactMap { $0.number == nil ? object.name(of: $0) : nil }
         }
         // It will have a meaning once a decision can ring others than the callee.
-        let hasOthers = object.members.contains { object.name(of: $0) == "to" }
-        guard !hasOthers else { throw Fault("to: has no meaning yet") }
+        guard object.present("to") == nil else { throw Fault("to: has no meaning yet") }
         guard let isAllowed = try object.flag(of: "allow") else { throw Fault("allow: missing") }
         return isAllowed ? .allowed(try changes(object)) : try refusal(object)
     }

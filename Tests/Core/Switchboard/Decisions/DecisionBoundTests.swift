@@ -101,7 +101,7 @@ struct DecisionBoundTests {
         for number in 0..<19 { #expect(fail(number) == nil) }
         #expect(breaker.succeeded() == nil)
         for number in 0..<19 { #expect(fail(number) == nil) }
-        breaker.unclear(DecisionID(rawValue: 99), at: now)
+        #expect(breaker.responded(to: DecisionID(rawValue: 99)) == nil)
         #expect(fail(20) == .opened)
         #expect(!breaker.admits(at: now + .seconds(9)) && breaker.admits(at: now + .seconds(10)))
     }
@@ -118,6 +118,7 @@ struct DecisionResponseTests {
     func understood() throws {
         #expect(try read(#"{"allow":true}"#) == .allowed(.init()))
         #expect(try read(#" {"allow":true,"displayName":null,"handle":null} "#) == .allowed(.init()))
+        #expect(try read(#"{"allow":true,"to":null}"#) == .allowed(.init()))
         #expect(try read(#"{"allow":false}"#) == .refused(code: nil, message: nil))
         #expect(try read(#"{"allow":false,"show":"nothing"}"#) == .hidden(code: nil))
         let refused = DecisionResponse.refused(code: "closed.now", message: "Open at 9.")
@@ -130,7 +131,7 @@ struct DecisionResponseTests {
             ("", ""), ("null", ""), ("[]", ""), ("true", ""), (#"{"allow":true"#, ""), ("{}", "allow"),
             (#"{"allow":"true"}"#, "allow"), (#"{"allow":1}"#, "allow"), (#"{"allow":null}"#, "allow"),
             (#"{"allow":true,"allow":false}"#, "allow"), (#"{"allow":true,"to":["10"]}"#, "to"),
-            (#"{"allow":false,"to":null}"#, "to"), (#"{"allow":true,"displayName":7}"#, "displayName"),
+            (#"{"allow":false,"to":[]}"#, "to"), (#"{"allow":true,"displayName":7}"#, "displayName"),
             (#"{"allow":true,"handle":""}"#, "handle"), (#"{"allow":true,"handle":"\u202E"}"#, "handle"),
             (#"{"allow":true,"handleType":"generic"}"#, "handleType"),
             (#"{"allow":true,"handle":"a","handleType":"phone"}"#, "handleType"),

@@ -1,9 +1,8 @@
 import CallCore
 import CallPorts
 import CallWire
-import JSON
 
-/// Decisions of the app's backend about offers that would begin a call.
+/// What stands before a call: whether the app's backend is asked about its offer, and what its decision means.
 extension Switchboard {
     /// What becomes of an offer that would begin a call.
     enum OfferGate {
@@ -15,6 +14,9 @@ extension Switchboard {
         case refused(WireError)
     }
 
+    /// How much longer a request may take than the decision is waited for: the switchboard's own deadline comes first.
+    private static let decisionGrace = Moment.Duration.milliseconds(500)
+
     /// Returns the decision that an offer has waited for; `nil` = none.
     mutating func decision(
         on message: SignalMessage,
@@ -24,9 +26,13 @@ extension Switchboard {
         func fits(_ question: CallDecisions.Question) -> Bool {
             guard question.caller == source.user else { return false }
             return question.isAbout(message.callID, message.id, from: source.device, to: callee)
-                || message.id == nil && message.callID == nil && question.callee == callee
         }
-        if let decided = queries.decisions.current, fits(decided.question) { return decided }
+        if let decided = queries.decisions.current {
+            // An offer that has neither a callId nor an id is known by its caller and callee.
+            let isNameless = message.id == nil && message.callID == nil
+            if fits(decided.question) { return decided }
+            if isNameless, decided.question.caller == source.user, decided.question.callee == callee { return decided }
+        }
         return queries.decisions.takeKept(at: turn.now, where: fits)
     }
 
@@ -47,7 +53,7 @@ extension Switchboard {
         _ decided: CallDecisions.Decided?
     ) -> OfferGate {
         if let decided { return apply(decided, to: offer) }
-        guard let settings = policy.decisions, isWorthAsking(message, from: source.user, to: callee) else {
+        guard let settings = policy.decisions, mustAsk(message, from: source.user, to: callee) else {
             return .begins(nil)
         }
         switch queries.decisions.admission(of: source.user, at: turn.now) {
@@ -71,7 +77,7 @@ extension Switchboard {
     }
 
     /// Whether the server has no reason of its own against the call, so that the backend must be asked.
-    private func isWorthAsking(_ message: SignalMessage, from caller: UserID, to callee: UserID) -> Bool {
+    private func mustAsk(_ message: SignalMessage, from caller: UserID, to callee: UserID) -> Bool {
         if isNumberBlocked(in: message, of: caller, by: callee) { return false }
         if directory.reasonToHide(caller, from: callee, at: turn.date) != nil { return false }
         if let id = message.callID, CallResolution.isCallIDTaken(id, for: caller, of: callee, in: calls) {
@@ -102,7 +108,8 @@ extension Switchboard {
         )
         schedule(.decisions, at: deadline)
         let body = DecisionQuestion.body(question, hasVideo: offer.hasVideo, claims: source.claims)
-        turn.out.append(.ask(DecisionRequest(id: question.id, body: body, timeout: settings.timeout)))
+        let timeout = settings.timeout + Self.decisionGrace
+        turn.out.append(.ask(DecisionRequest(id: question.id, body: body, timeout: timeout)))
         return question.id
     }
 
@@ -124,90 +131,12 @@ extension Switchboard {
         }
     }
 
-    // MARK: Results
-
-    /// Handles the result of a question; a second result, or one that is late, changes nothing.
-    mutating func decided(_ id: DecisionID, _ result: DecisionResult) {
-        guard let question = queries.decisions.close(id) else {
-            metrics.decisions.ignoredResults += 1
-            return
-        }
-        settle(question, verdict(of: result))
-    }
-
-    private mutating func verdict(of result: DecisionResult) -> DecisionVerdict {
-        switch result {
-        case .unreachable: return .failed(.unreachable)
-        case .response(let status, _) where (500...599).contains(status): return .failed(.unreachable)
-        case .response(200, let body):
-            var unknown: [String] = []
-            do throws(DecisionResponse.Fault) {
-                let response = try DecisionResponse.read(body, unknown: &unknown)
-                if !unknown.isEmpty { noteUnknown(unknown, at: .decision) }
-                switch response {
-                case .allowed(let changes): return .allowed(changes)
-                case .hidden(let code): return .hidden(code: code)
-                case .refused(let code, let message): return .refused(code: code, message: message)
-                }
-            } catch {
-                turn.out.append(.note(.decisionMalformed(error.why)))
-                return .failed(.malformed)
-            }
-        case .response(let status, _):
-            turn.out.append(.note(.decisionMalformed("must have the status 200, not \(status)")))
-            return .failed(.malformed)
-        }
-    }
-
-    /// Settles the questions that have waited for too long.
-    mutating func decisionsDue() {
-        for id in queries.decisions.late(at: turn.now) {
-            if let question = queries.decisions.close(id) { settle(question, .failed(.late)) }
-        }
-    }
-
-    /// Ends all questions at the shutdown, when offers are refused anyway.
-    mutating func abandonDecisions() {
-        for id in queries.decisions.all {
-            if let question = queries.decisions.close(id) { settle(question, .withdrawn) }
-        }
-    }
-
-    /// Hands a decision to the signals that have waited for it, in the order in which they came.
-    private mutating func settle(_ question: CallDecisions.Question, _ verdict: DecisionVerdict) {
-        let waited = turn.now - question.askedAt
-        let outcome = question.isWithdrawn ? .withdrawn : verdict.outcome
-        metrics.decisions.outcomes[outcome, default: 0] += 1
-        metrics.decisions.milliseconds.record(waited.milliseconds)
-        switch queries.decisions.note(verdict.outcome, of: question, at: turn.now) {
-        case .opened: turn.out.append(.note(.decisionsFail))
-        case .closed: turn.out.append(.note(.decisionsSucceed))
-        case nil: break
-        }
-        metrics.decisions.isBreakerOpen = queries.decisions.breaker.openUntil != nil
-        guard !question.isWithdrawn else { return }
-        if outcome != .allowed, outcome != .withdrawn {
-            turn.out.append(.note(.decided(question.callID, outcome, code: verdict.code, after: waited)))
-        }
-        resume(question, verdict, waited)
-    }
-
-    private mutating func resume(
-        _ question: CallDecisions.Question,
-        _ verdict: DecisionVerdict,
-        _ waited: Moment.Duration
-    ) {
-        queries.decisions.current = CallDecisions.Decided(question: question, verdict: verdict, waited: waited)
-        for work in queries.unpark(.decision(question.id)) { resume(work) }
-        queries.decisions.current = nil
-    }
-
     // MARK: Signals of an undecided call
 
-    /// Returns what a signal other than an offer must do if its call is not decided yet; `nil` = its call is another.
+    /// Withdraws the undecided offer of an `end`, and lets any other signal of its call wait for the decision.
     ///
-    /// An `end` withdraws the offer, so that nothing rings any more; all other signals wait for the decision.
-    mutating func refusalUntilDecided(_ message: SignalMessage, from source: Source, _ peer: UserID?) -> WireError? {
+    /// Returns the error for the sender, or for the wait; `nil` = the signal's call is another.
+    mutating func holdOrWithdraw(_ message: SignalMessage, from source: Source, _ peer: UserID?) -> WireError? {
         let isEnd = message.signal.kind == .end
         let question = queries.decisions.newest(of: source.user) { question in
             if let peer, peer != question.callee { return false }
@@ -217,8 +146,9 @@ extension Switchboard {
         }
         guard let question, message.epoch == nil else { return nil }
         if isEnd {
+            // Those that wait behind the offer are refused by ``decisionsDue()``, at once.
             queries.decisions.withdraw(question.id)
-            resume(question, .withdrawn, turn.now - question.askedAt)
+            schedule(.decisions, at: turn.now)
             // The offer may have been about to replace a call, which ends too.
             if isLive(message.callID, of: source, with: question.callee) { return nil }
             return WireError(.callEnded, "the call was ended before the app's backend had decided")
@@ -276,57 +206,5 @@ extension Switchboard {
         commits.append(.call(record))
         commits.append(.event(number, TimelineRecord(at: turn.now, event: decided.event)))
         commits.append(.logForgotten(number))
-    }
-
-    /// Records the decision about a call that has begun.
-    mutating func note(_ decided: CallDecisions.Decided, of call: Call) {
-        note(call, decided.event)
-    }
-}
-
-extension CallDecisions.Decided {
-    /// The decision as the timeline shows it.
-    var event: TimelineEvent { .decided(verdict.outcome, code: verdict.code, after: waited) }
-
-    /// Whether the call begins hidden from its callee.
-    var hides: Bool { if case .hidden = verdict { true } else { false } }
-
-    /// What the backend changes of the call.
-    private var changes: DecisionResponse.Changes? { if case .allowed(let changes) = verdict { changes } else { nil } }
-
-    /// Changes an offer as the backend wants it.
-    func change(_ message: inout SignalMessage, _ offer: inout Offer) {
-        guard let changes, !changes.isEmpty else { return }
-        if let name = changes.displayName { message.displayName = name }
-        if let handle = changes.handle { message.setHandle(handle, changes.handleType ?? .generic) }
-        if let longest = changes.ringTimeout, longest < offer.ringTimeout {
-            offer.ringTimeout = longest
-            message.setOffer(offer)
-        }
-    }
-}
-
-/// A question to the app's backend (protocol, section 14).
-enum DecisionQuestion {
-    /// Returns a question as JSON; `claims` are the members that `--decide-claims` names, as the token has them.
-    static func body(_ question: CallDecisions.Question, hasVideo: Bool, claims: [UInt8]) -> [UInt8] {
-        var json = JSONWriter(capacity: 192 + claims.count)
-        json.beginObject()
-        json.name("caller")
-        json.plain(question.caller.text)
-        json.name("to")
-        json.beginArray()
-        json.plain(question.callee.text)
-        json.endArray()
-        json.name("callId")
-        json.plain(question.callID.text)
-        json.name("hasVideo")
-        json.value(hasVideo)
-        json.name("token")
-        json.beginObject()
-        if !claims.isEmpty { json.rawMembers(claims[...]) }
-        json.endObject()
-        json.endObject()
-        return json.bytes
     }
 }

@@ -18,6 +18,7 @@ package final class BackendDecider: CallDecider {
 
     /// What the `webhook-id` of each question begins with.
     private static let idPrefix = "dec_"
+    private static let noUsableResponse: StaticString = "the app's backend gave no usable response to a question"
 
     /// Creates a decider; its connections are made with the first questions.
     ///
@@ -53,17 +54,19 @@ package final class BackendDecider: CallDecider {
         ) { [log, report] outcome in
             switch outcome {
             case .success(let response):
-                log.debug(
-                    "the app's backend responded to a question",
-                    [.question(ServerText(id)), .responseStatus(response.status)]
-                )
+                let fields: [LogField] = [.question(ServerText(id)), .responseStatus(response.status)]
+                if response.status == 200 {
+                    log.debug("the app's backend responded to a question", fields)
+                } else {
+                    log.limited(level: .warning, Self.noUsableResponse, of: nil, fields)
+                }
                 report(question.id, .response(status: response.status, body: response.body))
             case .failure(let failure):
                 let why = failure.description
                 if failure != .shutDown {
                     log.limited(
                         level: .warning,
-                        "the app's backend gave no usable response to a question",
+                        Self.noUsableResponse,
                         of: nil,
                         [.question(ServerText(id)), .error(UntrustedText(why))]
                     )

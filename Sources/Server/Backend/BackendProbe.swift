@@ -1,4 +1,5 @@
 package import CallCore
+import CallPorts
 import OutboundHTTP
 import Threads
 
@@ -32,7 +33,7 @@ package struct BackendProbe {
         } catch { return .unreachable("\(error)") }
         let outcome = Monitor<Outcome?>(nil)
         client.post(body, id: id, to: url, timeout: timeout) {
-            $0.bodyLimit = 16_384
+            $0.bodyLimit = DecisionRequest.responseBytes
         } completion: { result in
             outcome.withLock { kept in
                 switch result {

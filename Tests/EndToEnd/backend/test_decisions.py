@@ -471,9 +471,39 @@ def test_a_new_secret_signs_after_sighup(start, decider):
     assert len(decider.questions) == 2
 
 
-def test_the_doctor_warns_of_questions_in_clear(tmp_path, decider):
-    result = run("doctor", "--data", tmp_path / "data", *decider.options, "--listen", "127.0.0.1:0", seconds=40)
-    assert "questions about calls go in clear to http://127.0.0.1" in result.stdout, result.stdout
+def examine(tmp_path, decider, *options) -> str:
+    options = (*decider.options, *options, "--listen", "127.0.0.1:0")
+    return run("doctor", "--data", tmp_path / "data", *options, seconds=40).stdout
+
+
+def test_the_doctor_asks_a_question_and_posts_an_event_each_with_the_right_and_with_a_false_signature(tmp_path, decider):
+    decider.answer = lambda question: 401 if decider.faults else {"allow": True}
+    said = examine(tmp_path, decider)
+    assert f"{decider.url} accepts the server's signature, and no other" in said, said
+    assert [question.body["caller"] for question in decider.questions] == ["ringline-doctor"] * 2
+    assert len(decider.faults) == 1
+    decider.faults.clear()
+    decider.answer = lambda question: {"allow": True}
+    said = examine(tmp_path, decider, "--events-url", decider.url)
+    assert said.count(f"{decider.url} accepts a request with a false signature") == 2, said
+    decider.faults.clear()
+
+
+@pytest.mark.parametrize(
+    "answer, fault, fix",
+    [
+        (401, "with the status 401", "give your backend the secret"),
+        (404, "with the status 404", "check the path"),
+        (500, "with the status 500", "your backend's log"),
+        ({"allow": "yes"}, "is no decision: allow: must be true or false", "respond with a decision"),
+        (None, "cannot be reached", "start your backend"),
+    ],
+)
+def test_the_doctor_says_what_is_wrong_with_a_backend_that_does_not_decide(tmp_path, decider, answer, fault, fix):
+    decider.answer = lambda question: answer
+    said = examine(tmp_path, decider)
+    assert fault in said and fix in said, said
+    decider.faults.clear()
 
 
 def test_without_the_setting_nobody_is_asked_and_nothing_is_counted(world, decider):

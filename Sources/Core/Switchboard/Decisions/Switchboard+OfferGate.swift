@@ -108,7 +108,7 @@ extension Switchboard {
         )
         schedule(.decisions, at: deadline)
         let body = DecisionQuestion.body(question, hasVideo: offer.hasVideo, claims: source.claims)
-        let timeout = settings.timeout + Self.decisionGrace
+        let timeout = Moment.Duration(milliseconds: settings.timeout.milliseconds + Self.decisionGrace.milliseconds)
         turn.out.append(.ask(DecisionRequest(id: question.id, body: body, timeout: timeout)))
         return question.id
     }

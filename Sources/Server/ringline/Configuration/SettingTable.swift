@@ -128,7 +128,7 @@ struct SettingTable: Sendable {
         .choice(["allow": DecisionPolicy.Failure.allow, "refuse": .refuse]),
         fallback: "allow"
     ) {
-        "What becomes of a call that your backend does not decide in time: allow = it rings, refuse = the caller gets 503."
+        "What becomes of a call without a usable decision: allow = it rings, refuse = the caller gets 503."
     }
     let decideClaims = Row("decide-claims", .claimNames) {
         "The claims of the caller's token that your backend is told, up to 16, separated by commas, as in role,tenant."

@@ -32,7 +32,9 @@ extension Doctor {
         _ what: String,
         _ secret: String
     ) -> [Finding] {
-        guard url.hasPrefix("http://") else { return [] }
+        // Nobody else reads what stays on this machine.
+        let isLocal = ["127.", "localhost:", "localhost/", "[::1]"].contains { url.hasPrefix("http://\($0)") }
+        guard url.hasPrefix("http://"), !isLocal else { return [] }
         return [
             .warning(
                 subject,
@@ -50,7 +52,7 @@ extension Doctor {
     }
 
     private func probe(_ url: String) -> [Finding] {
-        examine(url, "events", whenOff: "are sent to") { probe in
+        examine(url, "events", whenOff: "events go to") { probe in
             let id = "evt_probe_\(SecureRandom.bytes(6).map { String($0, radix: 16) }.joined())"
             return probe.post(Self.probeEvent(id), id: id, to: url, timeout: EventRequest.timeout)
         } judge: { status, _ in
@@ -60,7 +62,7 @@ extension Doctor {
 
     private func ask(_ url: String) -> [Finding] {
         let timeout = settings.policy.decisions?.timeout ?? DecisionPolicy().timeout
-        return examine(url, "decisions", whenOff: "are asked of") { probe in
+        return examine(url, "decisions", whenOff: "questions go to") { probe in
             let id = "dec_probe_\(SecureRandom.bytes(6).map { String($0, radix: 16) }.joined())"
             return probe.post(DecisionProbe.question, id: id, to: url, timeout: timeout)
         } judge: { status, body in
@@ -88,8 +90,7 @@ extension Doctor {
                 return [.error(subject, "\(shown) cannot be reached: \(why)", fix: fix)]
             case .response(let status, let body):
                 if let fault = judge(status, body) {
-                    let fix = "give your backend the secret of --events-secret-file, and compare the clocks"
-                    return [.error(subject, "\(shown): \(fault)", fix: fix)]
+                    return [.error(subject, "\(shown): \(fault)", fix: Self.fix(status))]
                 }
             }
             guard case .response(let status, _) = post(try probe(signing: false)), (200...299).contains(status) else {
@@ -103,6 +104,17 @@ extension Doctor {
                 )
             ]
         } catch { return [.error(subject, error.description, fix: "see 'ringline events secret --help'")] }
+    }
+
+    /// Returns what to do about a response with a status that is no success, or with a body that is no decision.
+    private static func fix(_ status: Int) -> String {
+        switch status {
+        case 401, 403: "give your backend the secret of --events-secret-file, and compare the clocks"
+        case 404, 405: "check the path of the address, and that your backend serves POST there"
+        case 500...599: "see your backend's log"
+        case 200...299: "respond with a decision, as in 'Who may call whom'"
+        default: "give the address that responds itself: no redirect is followed"
+        }
     }
 
     /// Returns what posts probes, signed with the server's secrets, or with one that the backend does not know.

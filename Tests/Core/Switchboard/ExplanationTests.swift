@@ -76,7 +76,7 @@ struct ExplanationTests {
             ),
             (
                 #""outcome":"late","milliseconds":1000"#, .refusedOffer,
-                "within 1.00 s: the call was refused, as --decide"
+                "did not decide within 1.00 s: the call was refused, as"
             ),
         ] as [(String, CallRecord.Hidden?, String)]
     )

@@ -480,7 +480,7 @@ def test_the_doctor_asks_a_question_and_posts_an_event_each_with_the_right_and_w
     decider.answer = lambda question: 401 if decider.faults else {"allow": True}
     said = examine(tmp_path, decider)
     assert f"{decider.url} accepts the server's signature, and no other" in said, said
-    assert [question.body["caller"] for question in decider.questions] == ["ringline-doctor"] * 2
+    assert [question.call["caller"] for question in decider.questions] == ["ringline-doctor"] * 2
     assert len(decider.faults) == 1
     decider.faults.clear()
     decider.answer = lambda question: {"allow": True}

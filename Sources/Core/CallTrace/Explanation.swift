@@ -160,6 +160,7 @@ package struct Explanation: Sendable {
 
     /// How the call ended or, if it has not ended, in which state it is: in a word or two.
     var briefOutcome: String {
+        if record.hidden == .refusedOffer { return "refused" }
         guard let endedAt = record.endedAt, let reason = record.reason else {
             return record.answeredAt == nil ? "ringing" : "answered"
         }

@@ -88,6 +88,7 @@ struct ExplanationTests {
             hidden: hidden
         )
         #expect(text.contains("The app's backend \(sentence)"), "\(text)")
+        #expect(text.prefix { $0 != "\n" }.hasSuffix(": refused") == (hidden == .refusedOffer), "\(text)")
     }
 
     private let pushed: [(Int64, String, String)] = [

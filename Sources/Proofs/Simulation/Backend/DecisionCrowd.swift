@@ -88,6 +88,7 @@ extension Decider {
     /// Notes a request that a run of the server gets, and returns it as the server reads it; `nil` = it is not read.
     func reached(_ request: CrowdRequest, run: Int) -> (Principal, Switchboard.Request)? {
         guard !isHealed,
+            // The crowd writes its requests itself, and needs no response to one that could not be read.
             let message = try? SignalMessage(
                 body: request.body,
                 callIDInPath: request.callID,

@@ -54,6 +54,19 @@ extension NodesServer {
         passToNode(.requested(index), at: node.number, life: node.life)
     }
 
+    /// Passes a request of the crowd to the owner.
+    private func crowdArrives(_ request: CrowdRequest) {
+        guard let owner, owner.isServing, !owner.isStopped, let decider = backend?.decider,
+            let (principal, asked) = decider.reached(request, run: turns.run)
+        else { return }
+        turns.serve(.requested(request.id, principal, asked))
+    }
+
+    private func lookAtCrowd(_ id: RequestID) {
+        let isStalled = turns.isStoreStalled || owner?.isStopped != false
+        backend?.decider?.look(id, run: turns.run, isStalled: isStalled)
+    }
+
     func passToNode(_ event: NodeEvent, at number: Int, life: Int) {
         let node = nodes[number]
         guard node.life == life else { return lose(event) }

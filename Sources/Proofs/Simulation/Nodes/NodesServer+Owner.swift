@@ -270,6 +270,15 @@ extension NodesServer {
         }
     }
 
+    /// Passes an answer to the owner that has asked, deposed or not.
+    func decided(_ id: DecisionID, _ answer: DecisionAnswer, _ run: Int, _ node: SimulatedNode) {
+        if node === owner, run == turns.run {
+            turns.decided(run, id, answer)
+        } else if node.deposed?.run == run {
+            decide(.decided(id, answer.result), at: node)
+        }
+    }
+
     /// Reads the feed at the owner.
     func readFeed(_ feed: Switchboard.FeedRead, as id: RequestID) {
         guard let owner, owner.isServing, !owner.isStopped, let service = Backend.service else { return }

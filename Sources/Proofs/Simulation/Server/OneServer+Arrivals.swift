@@ -104,4 +104,11 @@ extension OneServer {
             requests.respond(index, status: reply.status, body: reply.body)
         }
     }
+
+    private func crowdArrives(_ request: CrowdRequest) {
+        guard turns.switchboard != nil, let decider = backend?.decider,
+            let (principal, asked) = decider.reached(request, run: turns.run)
+        else { return }
+        turns.serve(.requested(request.id, principal, asked))
+    }
 }

@@ -139,6 +139,22 @@ class OneServer: Part, ServerUnderTest {
         turns.serve(.requested(id, service, .feed(feed)))
     }
 
+    // MARK: Decisions of the app's backend
+
+    private func ask(_ question: DecisionRequest) {
+        guard let decider = backend?.decider else { return }
+        after(decider.ordered(question), .question(question, run: turns.run))
+    }
+
+    /// Handles a question that reaches the app's backend; the run that has asked may be over.
+    func questionArrives(_ question: DecisionRequest, _ run: Int) {
+        backend?.decider?.arrived(question) { answer, delay in
+            after(delay, .decision(run: run, question.id, answer))
+        }
+    }
+
+    // MARK: The store
+
     private func answerQueries() {
         for (id, answer) in disk.takeAnswers() {
             let fails = faults.contains(.store) && !isHealed && draws.backend.percent(3)
@@ -146,8 +162,6 @@ class OneServer: Part, ServerUnderTest {
             after(draws.backend.within(1...20), .storeReport(run: turns.run, .queryResult(id, result)))
         }
     }
-
-    // MARK: The store
 
     private func beginWriting() {
         guard !turns.isStoreStalled, !disk.queue.isEmpty else { return }

@@ -141,7 +141,7 @@ struct LawTests {
 
     @Test("Every named invariant exists, and the simulator checks each invariant")
     func invariantsExist() {
-        #expect(Self.invariants == (1...29).map { "I\($0)" })
+        #expect(Self.invariants == (1...33).map { "I\($0)" })
         let known = Set(Self.invariants)
         let named = Self.texts.map { (path: $0.path, names: Self.invariantNames(in: $0.text)) }
         #expect(named.filter { !$0.names.isEmpty }.count > 10, "the names are found in the files")

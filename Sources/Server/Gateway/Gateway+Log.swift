@@ -53,18 +53,7 @@ extension Gateway {
         case .unreadable(let number):
             log.error("a stored call cannot be read and was left out", [.callNumber(number)])
         case .events(let note): write(note)
-        case .decided(let call, let outcome, let code, let waited): write(outcome, of: call, code, after: waited)
-        case .decisionMalformed(let why):
-            log.limited(
-                level: .warning,
-                "the app's backend gave a response that no decision can be read from",
-                of: nil,
-                linesPerMinute: 1,
-                [.error(UntrustedText(why))]
-            )
-        case .decisionsFail:
-            log.warning("the app's backend does not decide about calls; it is asked again in 10 s")
-        case .decisionsSucceed: log.notice("the app's backend decides about calls again")
+        case .decided, .decisionMalformed, .decisionsFail, .decisionsSucceed: writeDecisions(note)
         case .eventsLost(let count):
             log.error("events were deleted before the app's backend had them; see Troubleshooting", [.events(count)])
         case .schedulesPlanned(let count):
@@ -81,6 +70,25 @@ extension Gateway {
                 "a client sent an unknown member",
                 [.place(ServerText(place)), .member(UntrustedText(name))]
             )
+        }
+    }
+
+    /// Logs a note about the decisions of the app's backend.
+    private func writeDecisions(_ note: Switchboard.Note) {
+        switch note {
+        case .decided(let call, let outcome, let code, let waited): write(outcome, of: call, code, after: waited)
+        case .decisionMalformed(let why):
+            log.limited(
+                level: .warning,
+                "the app's backend gave a response that no decision can be read from",
+                of: nil,
+                linesPerMinute: 1,
+                [.error(UntrustedText(why))]
+            )
+        case .decisionsFail:
+            log.warning("the app's backend does not decide about calls; it is asked again in 10 s")
+        case .decisionsSucceed: log.notice("the app's backend decides about calls again")
+        default: break
         }
     }
 

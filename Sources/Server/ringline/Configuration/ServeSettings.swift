@@ -120,11 +120,7 @@ struct ServeSettings {
         guard store == nil || data != ":memory:" else {
             throw source.refusal(of: \.store, "cannot be used with --data :memory:, which keeps nothing")
         }
-        operatorPages = try source[\.operatorPages]
-        if operatorPages != nil, admin == nil || data == ":memory:" {
-            let reason = admin == nil ? "--admin-listen none" : "--data :memory:, whose calls no search can read"
-            throw source.refusal(of: \.operatorPages, "cannot be used with \(reason)")
-        }
+        operatorPages = try Self.operatorPages(source, admin: admin, data: data)
         leaseMilliseconds = try NodeSettings.lease(source, store: store)
         nodes = try NodeSettings(source, store: store, leaseMilliseconds: leaseMilliseconds)
         let rows = Setting.rows
@@ -180,6 +176,20 @@ struct ServeSettings {
         case nodes?.listen: return "--node-listen \(address.text)"
         default: return "--listen \(address.text)"
         }
+    }
+
+    /// Returns the folder with the operators' page, which needs the admin's address and calls that a search can read.
+    private static func operatorPages(
+        _ source: SettingsSource,
+        admin: ListenAddress?,
+        data: String
+    ) throws(UsageError) -> String? {
+        guard let folder = try source[\.operatorPages] else { return nil }
+        guard admin != nil, data != ":memory:" else {
+            let reason = admin == nil ? "--admin-listen none" : "--data :memory:, whose calls no search can read"
+            throw source.refusal(of: \.operatorPages, "cannot be used with \(reason)")
+        }
+        return folder
     }
 
     /// Checks that no listener takes the port of another one.

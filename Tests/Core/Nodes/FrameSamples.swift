@@ -7,7 +7,7 @@ import Testing
 
 /// One frame of each kind, and of each form of its optional fields.
 enum FrameSamples {
-    static let all: [NodeFrame] = ofVersion2 + [nurses]
+    static let all: [NodeFrame] = ofVersion2 + [nurses] + hellos
 
     /// The frames that nodes of version 2 of the protocol send and read, too.
     static let ofVersion2: [NodeFrame] =
@@ -56,6 +56,12 @@ enum FrameSamples {
         return .event(90, .opened(socket, nurse, device: nil))
     }()
 
+    /// The hello of this build.
+    private static let hellos: [NodeFrame] = {
+        guard let node = NodeID("node-2") else { return [] }
+        return [.hello(Hello(node: node, epoch: OwnerEpoch(rawValue: 8), isOwner: false, challenge: challenge))]
+    }()
+
     private static let socket = SocketID(rawValue: 0x0000_0007_0100_0002)
     private static let exchange = RequestID(rawValue: .max)
     private static let challenge = (0..<NodeLimits.challengeBytes).map { UInt8($0) }
@@ -76,6 +82,8 @@ enum FrameSamples {
     private static let other: [NodeFrame] = {
         guard let node = NodeID("node-1.a:b_C") else { return [] }
         let hello = Hello(
+            version: 2,
+            oldestVersion: 2,
             node: node,
             epoch: OwnerEpoch(rawValue: 7),
             isOwner: true,

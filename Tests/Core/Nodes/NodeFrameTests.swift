@@ -33,7 +33,7 @@ struct NodeFrameTests {
         let before = try FrameSamples.bytes(FrameSamples.nurses, version: 2)
         #expect(now.count == before.count + field.count)
         // The field is the last one of the identity; the flag of the device follows.
-        #expect(now.dropFirst(4) == before.dropFirst(4).dropLast() + field + [0])
+        #expect(Array(now.dropFirst(4)) == Array(before.dropFirst(4).dropLast()) + field + [0])
         var stream = provenStream()
         stream.version = 2
         stream.append(before)
@@ -263,6 +263,27 @@ struct HelloTests {
         #expect(try hello("a", versions: 2...3).agreedVersion(with: try hello("b", versions: 1...2)) == 2)
         #expect(try hello("a", versions: 1...2).agreedVersion(with: try hello("b", versions: 2...3)) == 2)
         #expect(try hello("a", versions: 3...4).agreedVersion(with: try hello("b", versions: 1...2)) == nil)
+    }
+
+    @Test("This build and a node of the version before read each other's hello, and agree on that version")
+    func previousVersion() throws {
+        let challenge = Array(repeating: UInt8(7), count: NodeLimits.challengeBytes)
+        let node = try #require(NodeID("a"))
+        let now = Hello(node: node, epoch: OwnerEpoch(rawValue: 1), isOwner: false, challenge: challenge)
+        let before = try hello("b", versions: 2...2)
+        #expect(now.agreedVersion(with: before) == 2)
+        #expect(before.agreedVersion(with: now) == 2)
+        for hello in [now, before] {
+            // Its form is that of all versions: a side writes and reads it before the two have agreed.
+            let bytes = try FrameSamples.bytes(.hello(hello), version: 2)
+            #expect(try FrameSamples.bytes(.hello(hello), version: 3) == bytes)
+            for version: UInt16 in 2...3 {
+                var stream = FrameStream()
+                stream.version = version
+                stream.append(bytes)
+                #expect(try stream.next() == .hello(hello))
+            }
+        }
     }
 
     @Test("The proven bytes change with each part of both hellos, and with the side")

@@ -20,8 +20,10 @@ struct SwitchboardBench: ~Copyable {
     /// The questions to the app's backend that have no response.
     private var questions: [DecisionID] = []
 
-    /// `reports`: Whether events are reported to an endpoint, which accepts each of them at once.
-    /// `decides`: Whether the app's backend decides about each call, and allows it at once.
+    /// Creates a switchboard without calls.
+    ///
+    /// `reports`: whether events are reported to an endpoint, which accepts each of them at once.
+    /// `decides`: whether the app's backend decides about each call, and allows it at once.
     init(reports: Bool = false, decides: Bool = false) {
         var policy = Policy()
         if decides { policy.decisions = DecisionPolicy() }

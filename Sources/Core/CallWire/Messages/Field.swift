@@ -54,6 +54,13 @@ public struct FieldSet: ExpressibleByArrayLiteral, Sendable {
     /// Adds all fields of another set.
     public mutating func formUnion(_ others: FieldSet) { bits |= others.bits }
 
+    /// Returns the set without the fields of another one.
+    func subtracting(_ others: FieldSet) -> FieldSet {
+        var rest = self
+        rest.bits &= ~others.bits
+        return rest
+    }
+
     /// Returns the union of both sets.
     public func union(_ others: FieldSet) -> FieldSet {
         var all = self

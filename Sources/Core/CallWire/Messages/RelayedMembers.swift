@@ -46,7 +46,7 @@ public struct RelayedMembers: Sendable {
         json.endObject()
         // The members were read from an object, and those that are added are JSON.
         guard let object = try? JSONObject(json.bytes) else { return self }
-        return RelayedMembers(of: object, but: leftOut)
+        return RelayedMembers(of: object, but: leftOut.subtracting(fields))
     }
 
     /// A copy of the members as bytes.

@@ -40,7 +40,7 @@ extension Switchboard {
         let call = makeCall(session, beginning, message, from: source, to: callee, hidden, isBusy, after: older)
         calls.insert(call)
         if appEvents.areWanted { call.events = CallEvents() }
-        if beginning.isByUser { noteContact(source.user, callee) }
+        if beginning.isByUser, hidden != .app { noteContact(source.user, callee) }
         turn.out.append(.note(.began(id, epoch: epoch)))
 
         // A scheduled call has no calling user, so it competes with no other.

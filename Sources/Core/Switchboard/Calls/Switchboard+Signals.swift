@@ -194,9 +194,7 @@ extension Switchboard {
             message.callID.map { id in
                 named.map { calls.newest(id, of: source.user, with: $0) } ?? call(ofOffer: id, from: source)
             } ?? begun(by: message, from: source, named)
-        if let id = undecided(message, from: source, to: named), mustAwait([.decision(id)]) {
-            return .failure(Self.unknownCall)
-        }
+        if let refusal = hold(message, from: source, to: named) { return .failure(refusal) }
         if found?.isLive != true, mustAwait(awaited(message, from: source, named, besides: found)) {
             keepDecision(on: message, from: source, to: named)
             return .failure(Self.unknownCall)
@@ -245,12 +243,11 @@ extension Switchboard {
     ) -> Result<Receipt, WireError> {
         let keys = RingLimits.Keys(from: source.user, to: callee)
         let earlier = policy.decisions == nil ? nil : decision(on: message, from: source, to: callee)
-        // An offer that has waited for a decision was within the limits when it came.
-        if earlier == nil {
-            if let refusal = ringRefusal(of: source.user, to: callee, keys, message) { return .failure(refusal) }
-            guard limits.calls.admit(source.user, at: turn.now) else {
-                return .failure(exceeded(.newCalls, "at most \(policy.callsPerMinute) new calls a minute"))
-            }
+        // Meanwhile other offers that waited may have rung.
+        if let refusal = ringRefusal(of: source.user, to: callee, keys, message) { return .failure(refusal) }
+        // An offer that has waited for a decision was counted when it came.
+        if earlier == nil, !limits.calls.admit(source.user, at: turn.now) {
+            return .failure(exceeded(.newCalls, "at most \(policy.callsPerMinute) new calls a minute"))
         }
         guard policy.decisions != nil else {
             if let replaced { process(replaced, .replaced) }

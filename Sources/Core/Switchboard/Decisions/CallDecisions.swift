@@ -26,6 +26,8 @@ struct CallDecisions {
         let madeCallID: Bool
         /// The `id` that the device gave the offer.
         let offer: SignalID?
+        /// The digest of the offer's description: no two calls have the same one.
+        let digest: UInt64
         let askedAt: Moment
         let deadline: Moment
         /// Whether the caller has ended the call; the question counts until it has its result, as every other one.
@@ -54,6 +56,8 @@ struct CallDecisions {
     private var byCaller: [UserID: [DecisionID]] = [:]
     /// The questions whose offer was withdrawn, while signals still wait behind it.
     private var withdrawn: [Question] = []
+    /// The offers that were withdrawn lately, oldest first, each with the moment.
+    private var ended: [(question: Question, at: Moment)] = []
     private var lastID: UInt64 = 0
     private(set) var breaker = DecisionBreaker()
     /// The decision whose signals are being handled; `nil` = none.
@@ -87,6 +91,7 @@ struct CallDecisions {
         _ callID: CallID,
         isMade: Bool,
         offer: SignalID?,
+        digest: UInt64,
         until deadline: Moment,
         at now: Moment
     ) -> Question {
@@ -99,6 +104,7 @@ struct CallDecisions {
             callID: callID,
             madeCallID: isMade,
             offer: offer,
+            digest: digest,
             askedAt: now,
             deadline: deadline
         )
@@ -124,6 +130,7 @@ struct CallDecisions {
             callID: callID,
             madeCallID: message.callID == nil,
             offer: message.id,
+            digest: 0,
             askedAt: now,
             deadline: now
         )
@@ -144,9 +151,26 @@ struct CallDecisions {
     var all: [DecisionID] { open.keys.sorted() }
 
     /// Records that the caller of a question has ended the call.
-    mutating func withdraw(_ id: DecisionID) {
+    mutating func withdraw(_ id: DecisionID, at now: Moment) {
         open[id]?.isWithdrawn = true
-        if let question = open[id] { withdrawn.append(question) }
+        guard let question = open[id] else { return }
+        withdrawn.append(question)
+        ended.removeAll { $0.at + SwitchboardLimits.offerRepeatedFor <= now }
+        if ended.count >= Self.openInAll { ended.removeFirst() }
+        ended.append((question, now))
+    }
+
+    /// Whether an offer is a copy, by the other transport perhaps, of one that was withdrawn a moment ago.
+    ///
+    /// The callId decides, too: an app in the making sends one description for all its calls.
+    func isWithdrawn(_ digest: UInt64, _ callID: CallID?, of caller: UserID, to callee: UserID, at now: Moment) -> Bool
+    {
+        ended.contains { entry in
+            let question = entry.question
+            return question.digest == digest && question.caller == caller && question.callee == callee
+                && (question.madeCallID ? nil : question.callID) == callID
+                && now < entry.at + SwitchboardLimits.offerRepeatedFor
+        }
     }
 
     /// Returns the questions that were withdrawn since the last call of this function.

@@ -31,6 +31,8 @@ enum DecisionResponse: Equatable {
     struct Fault: Error, Equatable {
         /// What is wrong, without content of the response.
         let why: String
+        /// Whether the response refuses the call all the same: what is wrong is only how.
+        var isRefusal = false
 
         init(_ why: String) { self.why = why }
     }
@@ -58,10 +60,16 @@ enum DecisionResponse: Equatable {
         if object.hasUnnumberedMember {
             unknown = object.members.compactMap { $0.number == nil ? object.name(of: $0) : nil }
         }
-        // It will have a meaning once a decision can ring others than the callee.
-        guard object.present("to") == nil else { throw Fault("to: has no meaning yet") }
         guard let isAllowed = try object.flag(of: "allow") else { throw Fault("allow: missing") }
-        return isAllowed ? .allowed(try changes(object)) : try refusal(object)
+        do throws(Fault) {
+            // It will have a meaning once a decision can ring others than the callee.
+            guard object.present("to") == nil else { throw Fault("to: has no meaning yet") }
+            return isAllowed ? .allowed(try changes(object)) : try refusal(object)
+        } catch {
+            var fault = error
+            fault.isRefusal = !isAllowed
+            throw fault
+        }
     }
 
     private static func changes(_ object: JSONObject) throws(Fault) -> Changes {

@@ -29,7 +29,8 @@ extension Switchboard {
                 }
             } catch {
                 turn.out.append(.note(.decisionMalformed(error.why)))
-                return .failed(.malformed)
+                // What the backend refuses must not ring because a word of the refusal is wrong.
+                return error.isRefusal ? .refused(code: nil, message: nil) : .failed(.malformed)
             }
         case .response(let status, _):
             turn.out.append(.note(.decisionMalformed("must have the status 200, not \(status)")))

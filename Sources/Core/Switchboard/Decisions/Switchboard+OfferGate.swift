@@ -25,7 +25,9 @@ extension Switchboard {
     ) -> CallDecisions.Decided? {
         func fits(_ question: CallDecisions.Question) -> Bool {
             guard question.caller == source.user else { return false }
-            return question.isAbout(message.callID, message.id, from: source.device, to: callee)
+            // Another device may have another token, which the backend has not seen.
+            return source.device.isSame(as: question.device)
+                && question.isAbout(message.callID, message.id, from: source.device, to: callee)
         }
         if let decided = queries.decisions.current {
             // An offer that has neither a callId nor an id is known by its caller and callee.
@@ -53,6 +55,9 @@ extension Switchboard {
         _ decided: CallDecisions.Decided?
     ) -> OfferGate {
         if let decided { return apply(decided, to: offer) }
+        if queries.decisions.isWithdrawn(offer.digest, message.callID, of: source.user, to: callee, at: turn.now) {
+            return .refused(WireError(.callEnded, "the caller has ended the call"))
+        }
         guard let settings = policy.decisions, mustAsk(message, from: source.user, to: callee) else {
             return .begins(nil)
         }
@@ -103,6 +108,7 @@ extension Switchboard {
             id,
             isMade: message.callID == nil,
             offer: message.id,
+            digest: offer.digest,
             until: deadline,
             at: turn.now
         )
@@ -145,19 +151,17 @@ extension Switchboard {
             return peer != nil
         }
         guard let question, message.epoch == nil else { return nil }
+        // A signal that names no call is for the live one, if there is one.
+        if !isEnd, message.callID == nil, calls.live(of: source.user, with: question.callee) != nil { return nil }
         if isEnd {
             // Those that wait behind the offer are refused by ``decisionsDue()``, at once.
-            queries.decisions.withdraw(question.id)
+            queries.decisions.withdraw(question.id, at: turn.now)
             schedule(.decisions, at: turn.now)
             // The offer may have been about to replace a call, which ends too.
             if isLive(message.callID, of: source, with: question.callee) { return nil }
             return WireError(.callEnded, "the call was ended before the app's backend had decided")
         }
-        guard queries.decisions.admitWaiting(question.id) else {
-            return exceeded(.decisions, "at most \(CallDecisions.waitingPerQuestion) signals before the app's decision")
-        }
-        queries.awaited = [.decision(question.id)]
-        return Self.unknownCall
+        return wait(for: question.id)
     }
 
     /// Whether a user has a live call under a callId, or with a peer if there is no callId.
@@ -166,12 +170,24 @@ extension Switchboard {
         return calls.find(id, for: source.user, with: peer, on: source.device)?.isLive ?? false
     }
 
-    /// Returns the question about an offer's call; `nil` = there is none.
-    func undecided(_ message: SignalMessage, from source: Source, to peer: UserID?) -> DecisionID? {
+    /// Lets an offer wait for the decision about an earlier offer of its call, such as the one that it repeats.
+    ///
+    /// Returns the error for the wait, or for the sender; `nil` = there is no such decision.
+    mutating func hold(_ message: SignalMessage, from source: Source, to peer: UserID?) -> WireError? {
         guard queries.decisions.isAnyOpen, message.epoch == nil else { return nil }
-        return queries.decisions.newest(of: source.user) {
+        let question = queries.decisions.newest(of: source.user) {
             $0.isAbout(message.callID, message.id, from: source.device, to: peer)
-        }?.id
+        }
+        return question.map { wait(for: $0.id) }
+    }
+
+    /// Makes the current signal wait for a decision; returns the error for the wait, or for the sender.
+    private mutating func wait(for id: DecisionID) -> WireError {
+        guard queries.decisions.admitWaiting(id) else {
+            return exceeded(.decisions, "at most \(CallDecisions.waitingPerQuestion) signals before the app's decision")
+        }
+        queries.awaited = [.decision(id)]
+        return Self.unknownCall
     }
 }
 

@@ -78,6 +78,28 @@ struct DecisionBoundTests {
         #expect(rig.world.questions.count == 23)
     }
 
+    @Test("Offers that wait for their decisions are within the limits of rings when they ring, too")
+    func ringLimits() throws {
+        let rig = try DecisionRig { $0.ringsPerPair = 2 }
+        let questions = try (1...4).map { try rig.offer("c-\($0)", id: "o\($0)") }
+        for question in questions { rig.respond(question, #"{"allow":true}"#) }
+        #expect(rig.world.takeFrames(of: rig.callee).types.filter { $0 == "offer" }.count == 2)
+    }
+
+    @Test("A malformed response to the question that finds out shows that the backend responds")
+    func malformedProbe() throws {
+        let rig = try DecisionRig { $0.ringsPerCallee = 0 }
+        for number in 0..<20 {
+            _ = try offer(rig.world, from: "u\(number % 5)", number)
+            fail(rig.world)
+        }
+        rig.world.wait(10)
+        _ = try offer(rig.world, from: "v", 1)
+        rig.respond(rig.world.questions[20], "{}")
+        _ = try offer(rig.world, from: "w", 1)
+        #expect(rig.world.questions.count == 22)
+    }
+
     @Test("Four accounts cannot switch the decision off, however often their questions fail")
     func fewCallers() throws {
         let rig = try DecisionRig(.allow) { $0.ringsPerCallee = 0 }

@@ -39,6 +39,42 @@ struct DecisionSignalTests {
         #expect(told.count == 1 && told.first?["code"] == "rate_limited")
     }
 
+    @Test("Repeated offers are bounded as other signals are")
+    func tooManyOffers() throws {
+        let rig = try DecisionRig(.allow) { $0.signalBurst = 1_000 }
+        try rig.offer()
+        for number in 0...CallDecisions.waitingPerQuestion {
+            rig.world.send(rig.caller, SwitchboardWorld.offer("c-1", to: "10", id: "o\(number)"))
+        }
+        let told = rig.world.takeFrames(of: rig.caller)
+        #expect(told.count == 1 && told.first?["code"] == "rate_limited")
+    }
+
+    @Test("A late copy of a withdrawn offer does not ring, and the next call under the same callId does")
+    func copyOfWithdrawn() throws {
+        let rig = try DecisionRig()
+        try rig.offer()
+        rig.world.send(rig.caller, SwitchboardWorld.plain("end", "c-1", id: "e"))
+        rig.world.wait(0)
+        rig.clear()
+        rig.world.send(rig.caller, SwitchboardWorld.offer("c-1", to: "10", id: "copy"))
+        #expect(rig.world.takeFrames(of: rig.caller).first?["code"] == "call_ended")
+        #expect(rig.world.questions.count == 1)
+        rig.world.send(rig.caller, DecisionRig.newOffer)
+        #expect(rig.world.questions.count == 2)
+    }
+
+    @Test("The offer of another device under the same callId is asked about for itself")
+    func otherDevice() throws {
+        let rig = try DecisionRig()
+        let question = try rig.offer()
+        let other = try rig.world.open("11", "a2")
+        rig.world.send(other, SwitchboardWorld.offer("c-1", to: "10", id: "o", sdp: "v=0\\r\\ns=2\\r\\n"))
+        rig.world.give(.closed(rig.caller))
+        rig.respond(question, #"{"allow":true}"#)
+        #expect(rig.world.questions.count == 2 && rig.world.takeFrames(of: rig.callee).isEmpty)
+    }
+
     @Test("An end withdraws the offer, whichever way it names the call: nothing rings")
     func withdrawn() throws {
         for end in [#","callId":"c-1""#, #","to":"10""#, #","callId":"c-1","to":"10""#] {

@@ -102,6 +102,16 @@ struct DecisionTests {
         #expect(record.displayName == "Dr Kim" && record.ringUntil - record.startedAt == .seconds(20))
     }
 
+    @Test("A refusal with a wrong member refuses all the same, also where a failure would allow the call")
+    func malformedRefusal() throws {
+        for more in [#""code":"closed for today""#, #""show":"hide""#, #""message":404"#, #""to":["12"]"#] {
+            let rig = try DecisionRig(.allow)
+            rig.respond(try rig.offer(), #"{"allow":false,\#(more)}"#)
+            #expect(rig.world.takeFrames(of: rig.caller).first?["code"] == "refused_by_app", "\(more)")
+            #expect(rig.world.takeFrames(of: rig.callee).isEmpty, "\(more)")
+        }
+    }
+
     @Test("A longer ring than the offer's is not granted")
     func longerRing() throws {
         let rig = try DecisionRig()
@@ -313,6 +323,9 @@ struct DecisionTests {
         #expect(first["displayName"] == nil && first["handle"] == nil)
         rig.respond(try rig.offer("c-2", id: "o2", more: more), #"{"allow":true,"displayName":"Dr Kim"}"#)
         #expect(rig.world.takeFrames(of: rig.callee).of("offer").first?["displayName"] == "Dr Kim")
+        let kim = #"{"allow":true,"handle":"+822","handleType":"phoneNumber"}"#
+        rig.respond(try rig.offer("c-3", id: "o3", more: #","handle":"bank""#), kim)
+        #expect(rig.world.takeFrames(of: rig.callee).of("offer").first?["handle"] == "+822")
     }
 
     @Test("The backend is told the members of the token that were asked for")

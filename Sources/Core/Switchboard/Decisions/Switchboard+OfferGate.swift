@@ -14,9 +14,6 @@ extension Switchboard {
         case refused(WireError)
     }
 
-    /// How much longer a request may take than the decision is waited for: the switchboard's own deadline comes first.
-    private static let decisionGrace = Moment.Duration.milliseconds(500)
-
     /// Returns the decision that an offer has waited for; `nil` = none.
     mutating func decision(
         on message: SignalMessage,
@@ -114,8 +111,7 @@ extension Switchboard {
         )
         schedule(.decisions, at: deadline)
         let body = DecisionQuestion.body(question, hasVideo: offer.hasVideo, claims: source.claims)
-        let timeout = Moment.Duration(milliseconds: settings.timeout.milliseconds + Self.decisionGrace.milliseconds)
-        turn.out.append(.ask(DecisionRequest(id: question.id, body: body, timeout: timeout)))
+        turn.out.append(.ask(DecisionRequest(id: question.id, body: body, timeout: settings.requestTimeout)))
         return question.id
     }
 

@@ -62,8 +62,8 @@ struct DecisionWatch {
         guard names == ["caller", "to", "callId", "hasVideo", "token"] else {
             return ("I29", "\(shown) has the members \(names)")
         }
-        let question = Question(caller: caller, callee: callee, callID: id, deadline: moment + request.timeout)
-        if request.timeout != policy.timeout { return ("I32", "\(shown) has another time than the operator's") }
+        let question = Question(caller: caller, callee: callee, callID: id, deadline: moment + policy.timeout)
+        if request.timeout != policy.requestTimeout { return ("I32", "\(shown) has another time than the operator's") }
         if open[request.id] != nil { return ("I32", "\(shown) is asked a second time") }
         for other in open.values where !other.isWithdrawn && other.callID == id && other.caller == caller {
             if other.callee == callee { return ("I32", "\(shown) is about an offer that is being decided") }

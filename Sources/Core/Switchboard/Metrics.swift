@@ -213,11 +213,6 @@ package struct Metrics: Sendable {
                 counts[type.index] = newValue
             }
         }
-
-        /// The types of which there are events, each with their number.
-        package var all: [(AppEventType, UInt64)] {
-            AppEventType.allCases.map { ($0, self[$0]) }.filter { $0.1 > 0 }
-        }
     }
 
     /// A histogram: the number of values in each range.

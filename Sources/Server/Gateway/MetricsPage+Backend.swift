@@ -6,7 +6,8 @@ extension MetricsPage {
     /// Adds the events for the app's backend, if there are any.
     mutating func addEvents(_ metrics: Metrics) {
         guard metrics.keepsEvents else { return }
-        let counts = metrics.appEvents.all.map { ($0.rawValue, $1) }
+        // Those that are zero, too: a rate needs a value from before the first event.
+        let counts = AppEventType.allCases.map { ($0.rawValue, metrics.appEvents[$0]) }
         counters("ringline_events_total", "Events for the app's backend.", "type", counts)
         let lost = "Events deleted before the app's backend had them."
         counter("ringline_events_lost_total", lost, metrics.eventsLost)

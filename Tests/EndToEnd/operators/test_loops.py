@@ -30,7 +30,10 @@ def worked(server) -> dict[str, int]:
     """Returns how often the kernel has scheduled the thread of each event loop."""
     found = {}
     for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
-        name = (task / "comm").read_text().strip()
+        try:
+            name = (task / "comm").read_text().strip()
+        except FileNotFoundError:  # a thread of the system's resolver, say, that has ended since
+            continue
         if task.name == str(server.pid) or name.startswith("loop "):
             found["owner" if task.name == str(server.pid) else name] = int((task / "schedstat").read_text().split()[2])
     return found

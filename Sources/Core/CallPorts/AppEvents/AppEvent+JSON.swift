@@ -25,7 +25,7 @@ extension JSONWriter {
     ///
     /// `incarnation`: That of the database now, which the cursor names.
     ///
-    /// Returns the range of the id among ``bytes``.
+    /// Returns the range of the id among the bytes that were written.
     @discardableResult
     package mutating func event(_ event: AppEvent, in incarnation: EventIncarnation) -> Range<Int> {
         beginObject()

@@ -36,7 +36,7 @@ package struct Hello: Equatable, Sendable {
 
     /// The newest version of the protocol that this build speaks.
     ///
-    /// Version 3 adds the claims of a token to the identity (``Principal/claims``).
+    /// Version 3 adds the claims of a token to the identity (`Principal.claims`).
     package static let currentVersion: UInt16 = 3
     /// The version before it, which this build still speaks with a node that is not updated yet.
     package static let previousVersion: UInt16 = 2

@@ -11,7 +11,7 @@ import Threads
 /// A line below the threshold costs one comparison, because a line's fields are built only if the line is written.
 ///
 /// A line that an unauthenticated client or one account can cause again and again is logged by
-/// ``limited(level:_:of:_:)``.
+/// ``limited(level:_:of:linesPerMinute:_:)``.
 package struct ServerLog: Sendable {
     /// The lowest level that is logged.
     package let threshold: LogThreshold

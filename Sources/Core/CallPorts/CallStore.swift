@@ -203,7 +203,7 @@ extension CallRecord {
     /// Whether a user may see the call: its caller may, unless the call is scheduled, and its callee unless a block, a
     /// taken callId or the app's backend hides it from them.
     ///
-    /// Nobody sees an offer that the backend has refused.
+    /// No user sees a refused offer.
     @inlinable
     package func concerns(_ user: UserID) -> Bool {
         switch hidden {

@@ -85,7 +85,7 @@ package struct Metrics: Sendable {
     /// Metrics with all counts at zero.
     package init() {}
 
-    /// What is counted of the decisions of the app's backend about offers.
+    /// The counts of the backend's decisions about offers.
     package struct Decisions: Sendable {
         /// Offers by outcome.
         package var outcomes: [DecisionOutcome: UInt64] = [:]

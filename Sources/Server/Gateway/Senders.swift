@@ -7,7 +7,7 @@ package struct Senders: Sendable {
     /// The sender of the events for the app's backend; `nil` = no endpoint is configured.
     let events: (any EventSender)?
 
-    /// What asks the app's backend about calls; `nil` = nobody is asked.
+    /// The decider; `nil` = no backend is asked about calls.
     let decider: (any CallDecider)?
 
     /// These senders.

@@ -50,7 +50,8 @@ extension JSONWriter {
         digits(UInt64(incarnation.rawValue), UInt64(UInt8(ascii: "_")), count: 1, position.rawValue.magnitude)
     }
 
-    // What is between the values of an event: one append of it costs a third of a name and its punctuation.
+    // The names and the punctuation between the values of an event: a constant costs a third of what a name and its
+    // punctuation cost one by one.
     private enum Parts {
         static let type = Array(#""type":""#.utf8)
         static let timestamp = Array(#"","timestamp":"#.utf8)

@@ -115,7 +115,7 @@ struct CallEventData {
         if let verdict { json.array(verdict) { sentence, json in json.value(sentence) } } else { json.null() }
     }
 
-    /// What is between the values: one append of it costs a third of a name and its punctuation.
+    /// The names and the punctuation between the values: one append of it costs a third of a name and its punctuation.
     fileprivate enum Parts {
         static let number = bytes(#""n":"#)
         static let callID = bytes(#","call":{"callId":""#)

@@ -67,14 +67,8 @@ struct CallDecisions {
     /// How long a decision is kept for an offer that waits for the store.
     private static let keptFor = Moment.Duration.seconds(30)
 
-    /// The number of questions without a result.
-    var count: Int { open.count }
-
     /// Whether any question has no result.
     var isAnyOpen: Bool { !open.isEmpty }
-
-    /// The moment at which the next question is late; `nil` = there is no question.
-    var deadline: Moment? { open.values.lazy.map(\.deadline).min() }
 
     /// Returns whether a caller's offer may be asked about.
     func admission(of caller: UserID, at now: Moment) -> Admission {

@@ -20,7 +20,7 @@ struct DecisionBreaker {
     /// The question that finds out whether the backend responds again.
     private var probe: DecisionID?
 
-    /// What a result has changed.
+    /// The change that a result makes.
     enum Change { case opened, closed }
 
     /// Returns whether a question may be asked now.

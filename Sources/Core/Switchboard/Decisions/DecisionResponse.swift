@@ -29,7 +29,7 @@ enum DecisionResponse: Equatable {
 
     /// Why a response is none that the protocol knows.
     struct Fault: Error, Equatable {
-        /// What is wrong, without content of the response.
+        /// The fault, without content of the response.
         let why: String
         /// Whether the response refuses the call all the same: what is wrong is only how.
         var isRefusal = false

@@ -29,7 +29,7 @@ extension Switchboard {
                 }
             } catch {
                 turn.out.append(.note(.decisionMalformed(error.why)))
-                // What the backend refuses must not ring because a word of the refusal is wrong.
+                // A wrong word in a refusal must not make the call ring.
                 return error.isRefusal ? .refused(code: nil, message: nil) : .failed(.malformed)
             }
         case .response(let status, _):

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// What stands before a call: whether the app's backend is asked about its offer, and what its decision means.
+/// The gate before a call: it asks the app's backend about the offer, and applies the decision.
 extension Switchboard {
     /// What becomes of an offer that would begin a call.
     enum OfferGate {

@@ -27,7 +27,7 @@ enum PendingQuery {
     case numberChanges
 }
 
-/// What a signal or request waits for: a call or an epoch that only the store has, or a decision of the app's backend.
+/// The reason why a signal or request waits: a call or an epoch in the store alone, or a decision of the app's backend.
 enum Awaited: Hashable, Comparable {
     /// A call at rest.
     case call(CallNumber)

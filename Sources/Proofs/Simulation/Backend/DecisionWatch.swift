@@ -14,7 +14,7 @@ struct DecisionWatch {
         let deadline: Moment
         /// Whether the caller has ended the call while the question was open.
         var isWithdrawn = false
-        /// What came of it; `nil` = it is open.
+        /// The outcome; `nil` = the question is open.
         var meaning: DecisionMeaning?
 
         func isOf(_ call: CallName, from caller: UserID) -> Bool {

@@ -58,7 +58,7 @@ extension ServerApplication {
     }
 }
 
-/// What sends requests to the app's backend.
+/// The senders of requests to the app's backend.
 struct BackendClients {
     /// Sends events; `nil` = there is no endpoint.
     var events: BackendEventSender?

@@ -32,7 +32,7 @@ extension Doctor {
         _ what: String,
         _ secret: String
     ) -> [Finding] {
-        // Nobody else reads what stays on this machine.
+        // Traffic within this machine needs no TLS.
         let isLocal = ["127.", "localhost:", "localhost/", "[::1]"].contains { url.hasPrefix("http://\($0)") }
         guard url.hasPrefix("http://"), !isLocal else { return [] }
         return [

@@ -43,19 +43,22 @@ class Client:
             await self.socket.send(json.dumps(frame))
 
     async def live(self, old: str, new: str):
-        """Reads from the old server until it drains, then reconnects to the new one and reads there."""
+        """Reads from the old server until it drains, then from the new one, to which it returns whenever it is closed.
+
+        On a busy machine the new server may close it once more, because it answered a ping too late.
+        """
         await self.listen()
         assert self.pause is not None, f"{self.user} was not told when to come back"
         await asyncio.sleep(self.pause - time.monotonic())
         while True:
             try:
                 await self.open(new)
-                break
             except (OSError, InvalidHandshake, ConnectionClosed):
                 await asyncio.sleep(0.2)
-        self.returned = time.monotonic()
-        self.changed.set()
-        await self.listen()
+                continue
+            self.returned = self.returned or time.monotonic()
+            self.changed.set()
+            await self.listen()
 
     async def listen(self):
         try:

@@ -117,6 +117,7 @@ final class Decider: Part {
         return DecisionAnswer(result: .response(status: status, body: Array("oops".utf8)), meaning: .unreachable)
     }
 
+    /// Draws a response that the protocol does not know; one that says `"allow":false` refuses all the same.
     private func malformed() -> DecisionAnswer {
         let bodies = [
             "", "<html>", "[]", "{", #"{"allow":"yes"}"#, #"{"allow":true,"to":["12"]}"#, #"{"allow":null}"#,
@@ -125,13 +126,13 @@ final class Decider: Part {
             #"{"allow":true,"handleType":"fax","handle":"1"}"#, #"{"allow":false,"show":"all"}"#,
             #"{"allow":false,"code":"not a word"}"#, #"{"allow":false,"message":{}}"#,
         ]
-        let body = Array(bodies[draws.decider.below(bodies.count)].utf8)
+        let body = bodies[draws.decider.below(bodies.count)]
         let status = [200, 200, 200, 201, 302, 404, 429][draws.decider.below(7)]
-        let isGood = status == 200
-        return DecisionAnswer(
-            result: .response(status: status, body: isGood ? body : Array(#"{"allow":true}"#.utf8)),
-            meaning: .malformed
-        )
+        guard status == 200 else {
+            let body = Array(#"{"allow":true}"#.utf8)
+            return DecisionAnswer(result: .response(status: status, body: body), meaning: .malformed)
+        }
+        return response(body, body.hasPrefix(#"{"allow":false"#) ? .refused(code: nil) : .malformed)
     }
 
     private func refusal() -> DecisionAnswer {

@@ -14,12 +14,14 @@ struct DecisionCrowd {
         let run: Int
         /// Whether the caller has ended the call, or the request is not an offer.
         var isOver: Bool
-        /// Whether the request is a candidate that came while the offer was being decided.
-        let isEarlyCandidate: Bool
+        /// The question about its offer that was open when a candidate came; `nil` = none, or no candidate.
+        let question: DecisionID?
     }
 
     /// The requests on their way or at the server.
     var waiting: [RequestID: Waiting] = [:]
+    /// The calls whose caller has ended them: an offer that is sent again comes too late.
+    var ended: Set<CallID> = []
     /// The number of the newest call and of the newest request.
     var calls = 0
     var requests: UInt64 = 0
@@ -100,10 +102,12 @@ extension Decider {
             caller: request.caller,
             callID: request.callID,
             run: run,
-            isOver: !request.isOffer,
-            isEarlyCandidate: message.signal.kind == .ice && isOpen(request.callID, of: request.caller)
+            isOver: !request.isOffer || crowd.ended.contains(request.callID),
+            question: message.signal.kind == .ice && !crowd.ended.contains(request.callID)
+                ? checker.decisions?.openQuestion(about: request.callID, from: request.caller) : nil
         )
         if message.signal.kind == .end {
+            crowd.ended.insert(request.callID)
             for (id, other) in crowd.waiting where other.caller == request.caller && other.callID == request.callID {
                 crowd.waiting[id]?.isOver = true
             }
@@ -115,15 +119,13 @@ extension Decider {
         return (principal, .signal(message))
     }
 
-    private func isOpen(_ id: CallID, of caller: UserID) -> Bool {
-        checker.decisions?.open.values.contains { !$0.isWithdrawn && $0.caller == caller && $0.callID == id } ?? false
-    }
-
     /// Checks the response to a request of the crowd.
     func replied(_ reply: Reply, to id: RequestID) {
         guard let waiting = crowd.waiting.removeValue(forKey: id) else { return }
         log("server ⇒ \(waiting.caller.text): \(reply.status) for \(waiting.callID.text)")
-        if waiting.isEarlyCandidate, reply.status != 429, isOpen(waiting.callID, of: waiting.caller) {
+        if let question = waiting.question, reply.status != 429, reply.status != 503,
+            checker.decisions?.open[question]?.isWithdrawn == false
+        {
             fail("I30", "a candidate of \(waiting.callID.text) is answered with \(reply.status) before the decision")
         }
         checker.checkDecided(reply, to: waiting.caller, about: waiting.callID, isOver: waiting.isOver)

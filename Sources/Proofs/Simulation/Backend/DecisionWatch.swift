@@ -8,6 +8,7 @@ import Switchboard
 struct DecisionWatch {
     /// A question, or what came of it.
     struct Question {
+        let id: DecisionID
         let caller: UserID
         let callee: UserID
         let callID: CallID
@@ -62,7 +63,8 @@ struct DecisionWatch {
         guard names == ["caller", "to", "callId", "hasVideo", "token"] else {
             return ("I29", "\(shown) has the members \(names)")
         }
-        let question = Question(caller: caller, callee: callee, callID: id, deadline: moment + policy.timeout)
+        let deadline = moment + policy.timeout
+        let question = Question(id: request.id, caller: caller, callee: callee, callID: id, deadline: deadline)
         if request.timeout != policy.requestTimeout { return ("I32", "\(shown) has another time than the operator's") }
         if open[request.id] != nil { return ("I32", "\(shown) is asked a second time") }
         for other in open.values where !other.isWithdrawn && other.callID == id && other.caller == caller {
@@ -127,9 +129,18 @@ struct DecisionWatch {
         if let newest = fitting.keys.max() { open[newest]?.isWithdrawn = true }
     }
 
-    /// Whether an offer of a call is being decided.
-    func isOpen(_ call: CallName, from caller: UserID) -> Bool {
-        open.values.contains { !$0.isWithdrawn && $0.isOf(call, from: caller) }
+    /// Whether an offer of a call is being decided; `newest`: only a question older than this one counts.
+    ///
+    /// A turn that begins a call may ask about the next call of the same name before the commit is seen.
+    func isOpen(_ call: CallName, from caller: UserID, before newest: DecisionID? = nil) -> Bool {
+        open.values.contains { question in
+            !question.isWithdrawn && question.isOf(call, from: caller) && newest.map { question.id < $0 } ?? true
+        }
+    }
+
+    /// Returns the question about an offer of a caller that is being decided.
+    func openQuestion(about id: CallID, from caller: UserID) -> DecisionID? {
+        open.values.first { !$0.isWithdrawn && $0.caller == caller && $0.callID == id }?.id
     }
 
     /// Returns how many questions of a caller are open.

@@ -43,7 +43,7 @@ extension InvariantChecker {
             if !hasReason { fail("I30", "\(name) begins, and nobody has decided about it") }
             return
         }
-        if decisions.isOpen(name, from: record.caller) { fail("I30", "\(name) begins while it is being decided") }
+        var newest: DecisionID?
         switch outcome {
         case .refused, .withdrawn: return fail("I31", "\(name) begins, and its offer was \(outcome.rawValue)")
         case .unasked, .overloaded:
@@ -54,8 +54,12 @@ extension InvariantChecker {
             guard let question = decisions.newest(about: name, from: record.caller, outcome) else {
                 return fail("I30", "\(name) begins as \(outcome.rawValue), and no question about it was")
             }
+            newest = question.id
             if question.isWithdrawn { fail("I30", "\(name) begins, and its caller has ended it before the decision") }
             check(record, named: name, against: question)
+        }
+        if decisions.isOpen(name, from: record.caller, before: newest) {
+            fail("I30", "\(name) begins while it is being decided")
         }
         if outcome.isFailure, decisions.policy.failure == .refuse {
             fail("I31", "\(name) begins as \(outcome.rawValue), and the operator wants such offers refused")
@@ -132,17 +136,19 @@ extension InvariantChecker {
     /// `isOver`: Whether the caller has ended the call meanwhile, or the request was no offer.
     mutating func checkDecided(_ reply: Reply, to caller: UserID, about id: CallID, isOver: Bool) {
         checkDecided(reply, to: caller)
-        guard let decisions, !isOver, let result = decisions.results(of: caller, id).first, let meaning = result.meaning
-        else { return }
-        let expected =
+        guard let decisions, !isOver else { return }
+        // An offer that was sent again is asked about again, and the response to either may come last.
+        let meanings = decisions.results(of: caller, id).compactMap(\.meaning)
+        let expected = meanings.map { meaning in
             switch meaning {
             case .allowed, .hidden: 200
             case .refused: 403
             case .late, .unreachable, .malformed: decisions.policy.failure == .allow ? 200 : 503
             }
+        }
         let isOther = reply.status == 429 || reply.status == 503
-        if reply.status != expected, !isOther {
-            fail("I31", "\(caller.text) gets \(reply.status) for \(id.text), which is \(meaning)")
+        if !meanings.isEmpty, !expected.contains(reply.status), !isOther {
+            fail("I31", "\(caller.text) gets \(reply.status) for \(id.text), which is \(meanings)")
         }
     }
 

@@ -120,6 +120,7 @@ final class Turns: Part {
     /// If `repeatable`, passes the input again, which must change nothing (I7).
     func serve(_ input: Switchboard.Input, repeatable: Bool = false) {
         guard let switchboard else { return }
+        if case .deadlineReached = input { checker.decisions?.deadlineReached(moment, at: now) }
         switchboard.handle(input, at: moment, into: &outputs)
         performAll()
         if repeatable {
@@ -156,6 +157,8 @@ final class Turns: Part {
             case .commit(let changes, _):
                 for change in changes {
                     switch change {
+                    // The offer began no call that a repeat could change: it is refused once more, and that is kept.
+                    case .call(let record) where record.hidden == .refusedOffer: break
                     case .call(let record): fail("I7", "a repeated input changed the call \(record.id.text)")
                     case .entry(_, let entry): fail("I7", "\(entry.entry.content) was appended again")
                     default: break
@@ -193,7 +196,6 @@ final class Turns: Part {
             }
             return
         }
-        checker.decisions?.deadlineReached(moment, at: now)
         serve(.deadlineReached)
     }
 

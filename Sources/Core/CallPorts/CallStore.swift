@@ -145,7 +145,9 @@ package enum Change: Equatable, Sendable {
 /// A query to the store.
 package enum StoreQuery: Equatable, Sendable {
     /// A user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
-    case history(UserID, limit: Int, before: CallNumber?)
+    ///
+    /// Without a user: the calls of all users, and those that a schedule rings.
+    case history(UserID?, limit: Int, before: CallNumber?)
     /// A call and its timeline.
     case timeline(CallSelector)
     /// The users with whom a user has had a call, newest first.

@@ -38,7 +38,8 @@ extension StoreQuery {
     /// Users take turns within a lane.
     package var user: UserID? {
         switch self {
-        case .history(let user, _, _), .peers(let user, _): user
+        case .history(let user, _, _): user
+        case .peers(let user, _): user
         case .timeline(let choice): choice.viewer
         case .numbers(let read): read.user
         case .log, .epoch, .numberChanges, .events, .heldEvents, .eventExcess: nil

@@ -19,9 +19,9 @@ extension Tables {
         }
     }
 
-    private func history(of user: UserID, limit: Int, before: CallNumber?) -> [CallRecord] {
+    private func history(of user: UserID?, limit: Int, before: CallNumber?) -> [CallRecord] {
         guard limit > 0 else { return [] }
-        let numbers = (numbersByUser[user] ?? []).reversed().lazy
+        let numbers = (user.map { numbersByUser[$0] ?? [] } ?? rows.keys.sorted()).reversed().lazy
         return numbers.drop { number in before.map { number.rawValue >= $0.rawValue } ?? false }
             .compactMap { rows[$0]?.call }
             .filter { $0.hidden != .refusedOffer }

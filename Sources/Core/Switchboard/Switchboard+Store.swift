@@ -63,6 +63,10 @@ extension Switchboard {
             } else {
                 replyTimeline(record, events, by: principal, as: id)
             }
+        case (.list(let id, let filter), .history(let calls)):
+            turn.out.append(.reply(id, Reply(body: ServiceCallView.page(filter.page(among: calls)))))
+        case (.serviceCall(let id), .timeline(let record?, _)) where record.hidden != .refusedOffer:
+            turn.out.append(.reply(id, Reply(body: ServiceCallView.one(record))))
         case (.watch(let pending), .timeline(let record?, let events)) where calls.resting[record.number] != nil:
             park(.watch(pending, record, events), until: [.call(record.number)])
         case (.watch(let pending), .timeline(let record, let events)):
@@ -83,8 +87,10 @@ extension Switchboard {
         case (.numbers(let id, let user), _): numbersFailed(id, user)
         case (.numberChanges, .numberChanges(let found)): numbersCompared(found)
         case (.numberChanges, _): numbersCompared(nil)
-        case (.call(let id, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
-        case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _), _), (.timeline(let id, _), _):
+        case (.call(let id, _), .timeline), (.timeline(let id, _), .timeline), (.serviceCall(let id), .timeline):
+            refuse(id, Self.unknownCall)
+        case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _), _), (.timeline(let id, _), _),
+            (.list(let id, _), _), (.serviceCall(let id), _):
             turn.out.append(.reply(id, Self.storeUnavailable))
         }
     }

@@ -62,8 +62,8 @@ final class StoreBench {
         return result
     }
 
-    /// Returns a user's history.
-    func history(_ user: UserID, limit: Int = 100, before: Int64? = nil) throws -> [CallRecord] {
+    /// Returns a user's history; without a user, that of all.
+    func history(_ user: UserID?, limit: Int = 100, before: Int64? = nil) throws -> [CallRecord] {
         let result = try query(.history(user, limit: limit, before: before.map(CallNumber.init(rawValue:))))
         guard case .history(let calls) = result else {
             throw StoreContract.Violation(description: "the result of a query for history was \(result)")

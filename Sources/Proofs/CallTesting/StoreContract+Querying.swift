@@ -49,6 +49,12 @@ extension StoreContract {
             try expect(try bench.history(Sample.alice, limit: 0), [], "an empty page")
             try expect(try bench.history(Sample.alice, before: .min), [], "before all")
             try expect(try bench.history(Sample.alice, before: .max).count, 45, "before the highest number")
+            let newest = try bench.history(nil, limit: 3).map(\.number.rawValue)
+            try expect(newest, [60, 59, 58], "the newest calls of all users")
+            let oldest = try bench.history(nil, before: 4).map(\.number.rawValue)
+            try expect(oldest, [3, 2, 1], "the oldest calls of all users")
+            try expect(try bench.history(nil, limit: 0), [], "an empty page of all users")
+            try expect(try bench.history(nil, before: .min), [], "the calls of all users before all")
         },
         Case("a user's peers are those of the newest calls made and of the newest received, newest first") { bench in
             try bench.open()
@@ -152,6 +158,7 @@ extension StoreContract {
                 let seen = try bench.timeline(CallSelector(call.id, of: [Sample.carol, call.callee], seenBy: user)).0
                 try expect(seen?.number, nil, "what \(user.text) sees")
             }
+            try expect(try bench.history(nil), [call], "the history of all users")
             try expect(try bench.timeline(CallSelector(call.id)).0?.number, refused.number, "what an operator sees")
         },
         Case("a log is found by its call's number until the log is forgotten") { bench in

@@ -36,6 +36,8 @@ extension StoreContract {
             try expect(callers, .history([ordinary]), "the caller's history")
             let callees = try bench.query(.history(Sample.bob, limit: 10, before: nil))
             try expect(callees, .history([ordinary, scheduled]), "the callee's history")
+            let all = try bench.query(.history(nil, limit: 10, before: nil))
+            try expect(all, .history([ordinary, scheduled]), "the history of all users")
             let seen = try bench.query(.timeline(CallSelector(scheduled.id, seenBy: Sample.alice)))
             try expect(seen, .timeline(nil, []), "the call as its caller sees it")
             let known = try bench.query(.timeline(CallSelector(scheduled.id, seenBy: Sample.bob)))

@@ -105,10 +105,7 @@ struct SQLiteStoreFailureTests {
             _ = try opened.open(at: Moment(milliseconds: 0))
             store.withLock { $0 = opened }
             if byQuery {
-                opened.submit(
-                    .history(try #require(UserID("11")), limit: 1, before: nil),
-                    as: StoreQueryID(rawValue: 1)
-                )
+                opened.submit(.history(UserID("11"), limit: 1, before: nil), as: StoreQueryID(rawValue: 1))
             } else {
                 opened.commit([], as: Ticket(rawValue: 1))
             }

@@ -60,7 +60,7 @@ struct FeedWaits {
 /// The feed: the events that are kept, in the order of their commits.
 extension Switchboard {
     mutating func readFeed(_ feed: FeedRead, by principal: Principal, as id: RequestID) {
-        guard principal.isService else { return refuse(id, Self.onlyServicesReadEvents) }
+        guard principal.isService else { return refuse(id, Self.onlyServices) }
         guard appEvents.areWanted else { return refuse(id, Self.noEvents) }
         if let after = feed.after, after.incarnation != appEvents.incarnation || after.position > appEvents.newest {
             // The oldest position is read, so that the refusal can name it.
@@ -140,10 +140,7 @@ extension Switchboard {
     }
 
     /// The refusal of a user's request for what only the app's backend may know.
-    package static let onlyServicesReadEvents = WireError(
-        .forbidden,
-        "only a service token may read the events of calls"
-    )
+    package static let onlyServices = WireError(.forbidden, "only a service token may make requests under /v1")
 
     private static let noEvents = WireError(
         .notFound,

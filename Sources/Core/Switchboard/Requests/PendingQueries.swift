@@ -8,6 +8,10 @@ enum PendingQuery {
     case record(RequestID, Principal, with: UserID)
     case call(RequestID, Principal)
     case timeline(RequestID, Principal)
+    /// Respond to a service with calls.
+    case list(RequestID, Switchboard.CallFilter)
+    /// Respond to a service with a call.
+    case serviceCall(RequestID)
     case peers(UserID)
     /// Replay the timeline of a call to a connection that watches it.
     case watch(PendingWatch)

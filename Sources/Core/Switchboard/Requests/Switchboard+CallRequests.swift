@@ -13,12 +13,18 @@ extension Switchboard {
         case one(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
         /// Return the timeline of a call.
         case timeline(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
+        /// Return calls of all users to a service.
+        case list(CallFilter)
+        /// Return a call of any users to a service; `of` and `epoch` choose among several calls under one callId.
+        case record(CallID, of: UserID?, epoch: UInt32?)
 
         /// The request's name in the log.
         var name: LogWord {
             switch self {
             case .history: "history"
             case .justBegun: "record"
+            case .list: "calls"
+            case .record: "call"
             case .one: "call"
             case .timeline: "timeline"
             }
@@ -27,8 +33,8 @@ extension Switchboard {
         /// The callId that the request names.
         var callID: CallID? {
             switch self {
-            case .one(let id, _, _), .timeline(let id, _, _): id
-            case .history, .justBegun: nil
+            case .one(let id, _, _), .timeline(let id, _, _), .record(let id, _, _): id
+            case .history, .justBegun, .list: nil
             }
         }
     }
@@ -43,6 +49,19 @@ extension Switchboard {
         case .justBegun(let peer): callJustBegun(with: peer, by: principal, as: id)
         case .one(let callID, let peer, let epoch): details(of: callID, with: peer, epoch, by: principal, as: id)
         case .timeline(let callID, let peer, let epoch): timeline(of: callID, with: peer, epoch, by: principal, as: id)
+        case .list, .record: readServiceCalls(asked, by: principal, as: id)
+        }
+    }
+
+    /// Reads calls of any users for a service.
+    private mutating func readServiceCalls(_ asked: CallRequest, by principal: Principal, as id: RequestID) {
+        guard principal.isService else { return refuse(id, Self.onlyServices) }
+        switch asked {
+        case .list(let filter):
+            submit(.history(filter.user, limit: filter.limit, before: filter.before), for: .list(id, filter))
+        case .record(let callID, let user, let epoch):
+            submit(.timeline(CallSelector(callID, of: user.map { [$0] } ?? [], epoch: epoch)), for: .serviceCall(id))
+        case .history, .justBegun, .one, .timeline: break
         }
     }
 

@@ -83,7 +83,7 @@ struct Operation: Sendable {
         switch bearer {
         case .any: break
         case .user: if principal.isService { throw Switchboard.refusedToServices }
-        case .backend: if !principal.isService { throw Switchboard.onlyServicesReadEvents }
+        case .backend: if !principal.isService { throw Switchboard.onlyServices }
         case .service: if !principal.isService { throw Switchboard.onlyServicesChangeNumbers }
         }
     }

@@ -16,7 +16,7 @@ struct Route {
     private static let paths: [Int: [[Operation]]] = {
         let all =
             Operation.signals + Operation.calls + Operation.devices + Operation.blocks + Operation.directory
-            + Operation.schedules + Operation.credentials + Operation.events
+            + Operation.schedules + Operation.credentials + Operation.events + Operation.service
         var paths: [Int: [[Operation]]] = [:]
         for operation in all {
             var known = paths[operation.path.count] ?? []

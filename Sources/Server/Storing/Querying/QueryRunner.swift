@@ -47,10 +47,13 @@ package struct QueryRunner<Session: SQLSession> {
     }
 
     /// Returns a user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
-    func history(of user: UserID, limit: Int, before: CallNumber?) throws(Failure) -> [CallRecord] {
+    func history(of user: UserID?, limit: Int, before: CallNumber?) throws(Failure) -> [CallRecord] {
         guard limit > 0, before?.rawValue != .min else { return [] }
         // The highest number to return. Impossible numbers, which would come before all others, are above it.
         let last = min(before?.rawValue ?? .max, StorableRange.numbers.upperBound + 1) - 1
+        guard let user else {
+            return try read(statements.historyOfAll, [.integer(last), .integer(Int64(limit))], reader.call)
+        }
         return try read(statements.history, [.word(user.text), .integer(last), .integer(Int64(limit))], reader.call)
     }
 

@@ -9,7 +9,7 @@ package final class StoreStatements: Sendable {
     package let cold: RowStatements
     /// The statements about events for the app's backend.
     package let appEvents: AppEventStatements
-    let history, peers, calls, callsByUUID, events, call, entries: SQLText
+    let history, historyOfAll, peers, calls, callsByUUID, events, call, entries: SQLText
     let bundleIDs, registeredKinds, newestLive, newestEnded: SQLText
     /// Reads the live calls, in the order of their numbers.
     package let liveCalls: SQLText
@@ -27,6 +27,7 @@ package final class StoreStatements: Sendable {
         cold = RowStatements(dialect)
         appEvents = AppEventStatements(dialect)
         history = dialect.statement("history", Self.historyText)
+        historyOfAll = dialect.statement("history of all", Self.historyOfAllText)
         peers = dialect.statement("peers", Self.peersText)
         calls = dialect.statement("calls of a name", Self.callsText("id = $1"))
         callsByUUID = dialect.statement("calls of a UUID", Self.callsText("id IN ($1, $7)"))
@@ -76,6 +77,13 @@ extension StoreStatements {
                 AND \(CallCondition.isCall) AND \(CallCondition.isNotForgotten)
             ORDER BY number DESC LIMIT $3) AS received
         ORDER BY number DESC LIMIT $3
+        """
+
+    private static let historyOfAllText = """
+        SELECT \(RowReader.callColumns) FROM call
+        WHERE number <= $1 AND \(CallCondition.isCall) AND \(CallCondition.isPossible)
+            AND \(CallCondition.isNotForgotten)
+        ORDER BY number DESC LIMIT $2
         """
 
     private static let peersText = """

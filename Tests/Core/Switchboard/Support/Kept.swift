@@ -87,7 +87,10 @@ struct Kept {
         let all = calls.values.map(\.record).sorted { $1.number < $0.number }
         switch query {
         case .history(let user, let limit, let before):
-            let own = all.filter { $0.belongs(to: user) && before.map($0.number.isBelow) ?? true }
+            let own = all.filter { call in
+                let isWanted = user.map { call.belongs(to: $0) } ?? (call.hidden != .refusedOffer)
+                return isWanted && before.map(call.number.isBelow) ?? true
+            }
             return .history(Array(own.prefix(limit)))
         case .peers(let user, let limit):
             let own = all.filter { $0.belongs(to: user) && $0.scheduled == nil }.prefix(limit)
